@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use unstuck_core::event::{Event, Fact, Observation};
 use unstuck_core::id::{RunId, Seq, Timestamp};
-use unstuck_store::{EventStore as _, Expected, RunEntry, Store as _, mirror};
+use unstuck_store::{EventStore as _, ExpectedVersion, RunEntry, Store as _, mirror};
 use unstuck_store_sled::SledStore;
 use usage::{Usage, ms, spans, unstuck, workspace};
 
@@ -98,7 +98,7 @@ fn copy(project: &SledStore, run: &RunId, events: &[Event], started_at: Timestam
         })
         .collect();
     let log = project.create(run).expect("a run");
-    log.append(&events, Expected::Exactly(Seq(0))).expect("events");
+    log.append(&events, ExpectedVersion::Exactly(Seq(0))).expect("events");
     drop(log);
     fs::remove_dir_all(project.path_of(run).join("store")).expect("a store");
 }

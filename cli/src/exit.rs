@@ -21,7 +21,7 @@ pub fn code(status: i32) -> ExitCode {
 }
 
 /// Returns the exit status that tells this end from the others.
-pub fn of(outcome: RunOutcome) -> i32 {
+pub fn status_of(outcome: RunOutcome) -> i32 {
     match outcome {
         RunOutcome::Complete => 0,
         RunOutcome::NotComplete => 1,

@@ -1,33 +1,34 @@
 //! The command `unstuck`: arguments in, words and exit status out.
 
 /// The standard macros panic if the reader of a pipe is gone (`unstuck runs | head -1`). These macros do not: the
-/// work continues, and the exit status is unchanged. See [`outlet::is_output_lost`] for other write errors.
+/// work continues, and the exit status is unchanged. See [`output_queue::is_output_lost`] for other write errors.
 macro_rules! print {
-    ($($text:tt)*) => { $crate::output::say($crate::outlet::Stream::Out, format_args!($($text)*)) };
+    ($($text:tt)*) => { $crate::output::say($crate::output_queue::StdStream::Out, format_args!($($text)*)) };
 }
 macro_rules! println {
     () => { print!("\n") };
     ($($text:tt)*) => { print!("{}\n", format_args!($($text)*)) };
 }
 macro_rules! eprintln {
-    ($($text:tt)*) => { $crate::output::say($crate::outlet::Stream::Err, format_args!("{}\n", format_args!($($text)*))) };
+    ($($text:tt)*) => { $crate::output::say($crate::output_queue::StdStream::Err, format_args!("{}\n", format_args!($($text)*))) };
 }
 
 mod args;
 mod commands;
-mod driving;
+mod completion_values;
 mod error;
 mod exit;
-mod half_typed;
-mod outlet;
+mod format;
+mod invocation;
 mod output;
-mod place;
+mod output_queue;
+mod platform;
+mod progress;
 mod report;
-mod screen;
+mod run_args;
+mod run_driver;
 mod summary_file;
-mod system;
-mod text;
-mod typed;
+mod terminal;
 
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
@@ -37,21 +38,21 @@ use clap::{CommandFactory as _, Parser as _};
 use crate::commands::Args;
 
 fn main() -> ExitCode {
-    system::give_large_blocks_back();
-    half_typed::init(Args::command);
+    platform::tune_allocator();
+    completion_values::init(Args::command);
     clap_complete::CompleteEnv::with_factory(Args::command).complete();
     let args = match Args::try_parse() {
         Ok(args) => args.with_defaults(),
         Err(error) => return refused(&error),
     };
     log_to_stderr(args.global.verbose);
-    typed::remember(&args.global);
-    system::outlive_a_limit_of_file_size();
-    let works = args.command.as_ref().is_some_and(|command| command.works());
+    invocation::init(&args.global);
+    platform::ignore_sigxfsz();
+    let works = args.command.as_ref().is_some_and(|command| command.changes_state());
     let ended = commands::run(args);
     let status = match ended {
         // Lost output does not change the status of a command that drives a run.
-        Ok(exit::OK) if !works && outlet::is_output_lost() => {
+        Ok(exit::OK) if !works && output_queue::is_output_lost() => {
             eprintln!(
                 "error: not all of the output could be written\n  next: make room where it is written to, and ask again"
             );
@@ -59,12 +60,12 @@ fn main() -> ExitCode {
         }
         Ok(status) => exit::code(i32::from(status)),
         Err(error) => {
-            let columns = if io::stderr().is_terminal() { text::width() } else { usize::MAX };
+            let columns = if io::stderr().is_terminal() { format::width() } else { usize::MAX };
             eprintln!("{}", error::in_columns(&error, columns));
             exit::code(i32::from(error::status(&error)))
         }
     };
-    outlet::finish();
+    output_queue::finish();
     status
 }
 
@@ -79,14 +80,14 @@ fn log_to_stderr(verbose: bool) {
     use tracing_subscriber::EnvFilter;
     let level = if verbose { "info" } else { "warn" };
     // The engine says on its own what opening says better.
-    let said = std::env::var_os("UNSTUCK_LOG").filter(|it| !it.is_empty());
+    let said = std::env::var_os("UNSTUCK_LOG").filter(|value| !value.is_empty());
     let given = said.as_ref().map(|said| EnvFilter::try_new(said.to_str().unwrap_or("=")));
     let is_unread = given.as_ref().is_some_and(Result::is_err);
     let filter = given.and_then(Result::ok).unwrap_or_else(|| EnvFilter::new(format!("{level},sled=off")));
-    let colours = io::stderr().is_terminal() && text::may_be_coloured();
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| outlet::Log);
+    let colors = io::stderr().is_terminal() && format::colors_supported();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| output_queue::Log);
     // Where standard error is gone, there is nowhere to say that either.
-    log.with_ansi(colours).with_target(false).log_internal_errors(false).init();
+    log.with_ansi(colors).with_target(false).log_internal_errors(false).init();
     if let Some(said) = said.filter(|_| is_unread) {
         tracing::warn!(
             "the variable UNSTUCK_LOG is {said:?}, which is no filter; such as: export UNSTUCK_LOG=debug"

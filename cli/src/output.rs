@@ -5,32 +5,32 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use serde::Serialize;
 
-use crate::outlet::{self, Stream};
-use crate::text;
+use crate::format;
+use crate::output_queue::{self, StdStream};
 
 /// Prints our own text: what would steer a terminal is replaced.
-pub fn say(to: Stream, text: fmt::Arguments<'_>) {
-    print_to(to, text::shown(&text.to_string()).as_bytes());
+pub fn say(to: StdStream, text: fmt::Arguments<'_>) {
+    print_to(to, format::sanitize_styled(&text.to_string()).as_bytes());
 }
 
 /// Prints bytes as they are, without known secrets.
-pub fn print_to(to: Stream, bytes: &[u8]) {
-    let bytes = &*unstuck_app::known_secrets::removed(bytes);
-    if outlet::send(to, bytes) {
+pub fn print_to(to: StdStream, bytes: &[u8]) {
+    let bytes = &*unstuck_app::known_secrets::redact(bytes);
+    if output_queue::send(to, bytes) {
         return;
     }
-    outlet::wrote(match to {
-        Stream::Out => io::stdout().write_all(bytes),
-        Stream::Err => io::stderr().write_all(bytes),
+    output_queue::check_written(match to {
+        StdStream::Out => io::stdout().write_all(bytes),
+        StdStream::Err => io::stderr().write_all(bytes),
     });
 }
 
 /// Prints what others may have written: byte for byte where it is read on, and for the eye on a terminal.
 pub fn print_exactly(bytes: &[u8]) {
     if io::stdout().is_terminal() {
-        say(Stream::Out, format_args!("{}", String::from_utf8_lossy(bytes)));
+        say(StdStream::Out, format_args!("{}", String::from_utf8_lossy(bytes)));
     } else {
-        print_to(Stream::Out, bytes);
+        print_to(StdStream::Out, bytes);
     }
 }
 

@@ -34,10 +34,10 @@ impl SummaryFile {
         }
         let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "it names no file");
         let name = path.file_name().ok_or_else(no_name)?.to_owned();
-        let above = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let above = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // There is no link in that; so one that is met later was put there.
         let above = above.canonicalize()?;
-        let folder = PrivateDir::of(&top_of(&above), &above);
+        let folder = PrivateDir::in_workspace(&top_of(&above), &above);
         folder.can_be_written_to()?;
         Ok(Self::Named { folder, name })
     }

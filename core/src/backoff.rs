@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Inquiry, Next};
+use crate::event::{Inquiry, TurnKind};
 use crate::id::Timestamp;
 
 /// One worker or checker of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChainPlace {
+pub struct ChainSlot {
     /// For what.
-    pub what: Next,
+    pub what: TurnKind,
     /// The kind of check: a check and a closer have separate chains.
     pub inquiry: Inquiry,
     /// Its place in the chain; 0 is the first.
@@ -18,17 +18,17 @@ pub struct ChainPlace {
 
 /// The newest limit of each; only those whose service named a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rests(Vec<(ChainPlace, Timestamp)>);
+pub struct Backoffs(Vec<(ChainSlot, Timestamp)>);
 
-impl Rests {
+impl Backoffs {
     /// Remembers the moment that one of them has named; `None` forgets an earlier one.
-    pub(crate) fn note(&mut self, place: ChainPlace, until: Option<Timestamp>) {
+    pub(crate) fn record(&mut self, place: ChainSlot, until: Option<Timestamp>) {
         self.0.retain(|(other, _)| *other != place);
         self.0.extend(until.map(|until| (place, until)));
     }
 
     /// Returns the moment before which one of them is limited; 0 where it has named none.
-    pub(crate) fn until(&self, place: ChainPlace) -> Timestamp {
+    pub(crate) fn until(&self, place: ChainSlot) -> Timestamp {
         self.0.iter().find(|(other, _)| *other == place).map(|(_, until)| *until).unwrap_or_default()
     }
 

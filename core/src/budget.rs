@@ -1,17 +1,17 @@
 //! Budget of a run: its limits and its spending.
 
-use crate::call_report::Reading;
-use crate::cost::{Ledger, Prices, Spent, dollars};
-use crate::event::{Call, Exit, Next, Outcome, RunResumed};
+use crate::call_report::CallReport;
+use crate::cost::{CostLedger, Prices, Spend, dollars};
+use crate::event::{Call, Exit, Outcome, RunResumed, TurnKind};
 use crate::id::{RunId, StepId};
 use crate::plural::count;
 use crate::state::{InFlight, RunState, StepState};
-use crate::workflow::{Budget, Step, Work, Worker};
+use crate::workflow::{Budget, Step, StepKind, Worker};
 
 /// A budget limit that is reached or cannot be enforced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
-pub enum Overspent {
+pub enum BudgetExceeded {
     /// The money limit, in millionths of a US dollar.
     #[error("{} of {}", dollars(*spent), dollars(*bound))]
     Money { spent: u64, bound: u64 },
@@ -35,29 +35,30 @@ const BROKEN_OFF_MAX: u64 = 3;
 
 impl RunState {
     /// Returns the spending of the run, including what calls in flight have reported so far.
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> Spend {
         self.ledger_so_far().spent()
     }
 
     /// Returns the same for display: a call in flight without a report yet counts as unknown.
-    pub fn spent_so_far(&self) -> Spent {
+    pub fn spent_so_far(&self) -> Spend {
         let mut ledger = self.ledger_so_far();
         for (step, at) in self.in_flight() {
-            let has_told = at.phase.in_flight().is_some_and(|it| it.call.is_some() && it.progress.is_some());
+            let has_told =
+                at.phase.in_flight().is_some_and(|now| now.call.is_some() && now.progress.is_some());
             if !has_told && at.is_paid(step) {
-                ledger.add_untold();
+                ledger.add_unreported();
             }
         }
         ledger.spent()
     }
 
-    fn ledger_so_far(&self) -> Ledger {
+    fn ledger_so_far(&self) -> CostLedger {
         let mut ledger = self.ledger.clone();
         let prices = self.workflow().and_then(|workflow| workflow.prices.as_ref());
         for (_, at) in self.in_flight() {
             let in_flight = at.phase.in_flight();
             if let Some((call, progress)) =
-                in_flight.and_then(|it| it.call.as_ref().zip(it.progress.as_ref()))
+                in_flight.and_then(|running| running.call.as_ref().zip(running.progress.as_ref()))
             {
                 add(&mut ledger, Some(call), &progress.so_far(&call.client), prices);
             }
@@ -66,13 +67,13 @@ impl RunState {
     }
 
     /// Returns the spending of ended calls.
-    pub fn spent_by_ended_calls(&self) -> Spent {
+    pub fn spent_by_ended_calls(&self) -> Spend {
         self.ledger.spent()
     }
 
     /// Returns the budget of the run, including what a person added.
     pub fn budget(&self) -> Budget {
-        let configured = self.workflow().map(|it| it.budget).unwrap_or_default();
+        let configured = self.workflow().map(|workflow| workflow.budget).unwrap_or_default();
         configured.plus(self.extra_budget).within(self.allowance)
     }
 
@@ -83,7 +84,7 @@ impl RunState {
 
     /// Returns the lifetime budget of a child run: what the budget leaves after all other spending.
     pub fn allowance_of(&self, child: &RunId) -> Budget {
-        let (budget, others) = (self.budget(), self.ledger_so_far().spent_beside(child));
+        let (budget, others) = (self.budget(), self.ledger_so_far().spend_without_child(child));
         Budget {
             micro_usd: budget.micro_usd.map(|bound| bound.saturating_sub(others.micro_usd())),
             tokens: budget.tokens.map(|bound| bound.saturating_sub(others.tokens.total())),
@@ -103,14 +104,14 @@ impl RunState {
     }
 
     /// Returns the limit that is still reached after this resume, if any.
-    pub(crate) fn overspent_with(&self, order: &RunResumed) -> Option<Overspent> {
+    pub(crate) fn budget_exceeded_after(&self, order: &RunResumed) -> Option<BudgetExceeded> {
         let mut after = self.clone();
         after.add_budget(order);
-        after.overspent()
+        after.budget_exceeded()
     }
 
     /// Returns the limit that is reached or cannot be enforced, if any.
-    pub fn overspent(&self) -> Option<Overspent> {
+    pub fn budget_exceeded(&self) -> Option<BudgetExceeded> {
         let budget = self.budget();
         if (budget.micro_usd, budget.tokens) == (None, None) {
             return None;
@@ -119,15 +120,15 @@ impl RunState {
         let (money, tokens) = (spent.micro_usd(), spent.tokens.total());
         let reached = |bound: Option<u64>, spent: u64| bound.filter(|bound| spent >= *bound);
         reached(budget.micro_usd, money)
-            .map(|bound| Overspent::Money { spent: money, bound })
+            .map(|bound| BudgetExceeded::Money { spent: money, bound })
             .or_else(|| {
-                reached(budget.tokens, tokens).map(|bound| Overspent::Tokens { spent: tokens, bound })
+                reached(budget.tokens, tokens).map(|bound| BudgetExceeded::Tokens { spent: tokens, bound })
             })
             .or_else(|| self.unknown(budget))
     }
 
     /// Returns why a limit cannot be enforced.
-    fn unknown(&self, budget: Budget) -> Option<Overspent> {
+    fn unknown(&self, budget: Budget) -> Option<BudgetExceeded> {
         if budget.accepts_unknown {
             return None;
         }
@@ -135,19 +136,19 @@ impl RunState {
         let money = unpriced.filter(|_| budget.micro_usd.is_some());
         let tokens = uncounted.filter(|_| budget.tokens.is_some());
         money
-            .map(|model| Overspent::Unknown { model: model.to_owned() })
-            .or_else(|| tokens.map(|client| Overspent::Uncounted { client: client.to_owned() }))
+            .map(|model| BudgetExceeded::Unknown { model: model.to_owned() })
+            .or_else(|| tokens.map(|client| BudgetExceeded::Uncounted { client: client.to_owned() }))
             .or_else(|| {
-                let calls = self.ledger.broke_off();
-                (calls >= BROKEN_OFF_MAX).then_some(Overspent::BrokenOff { calls })
+                let calls = self.ledger.unreported_cut_off_calls();
+                (calls >= BROKEN_OFF_MAX).then_some(BudgetExceeded::BrokenOff { calls })
             })
     }
 
     /// Returns whether the current or next activity costs anything although no budget is left. Free activity continues:
     /// the check of work that is paid for may find it complete.
-    pub(crate) fn is_broke(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.steps().any(|(step, at)| at.phase.next().is_some() && at.is_paid(step))
-            && self.overspent().is_some()
+            && self.budget_exceeded().is_some()
     }
 
     /// Counts the cost of a step's call that ends now. A call without an outcome was lost, and only what it had
@@ -156,11 +157,11 @@ impl RunState {
         let plan = self.plan.clone();
         let Some((step, at)) = self.step(id) else { return };
         let Some(InFlight { call, progress, .. }) = at.phase.in_flight() else { return };
-        if let Some(Exit::Child(child)) = outcome.map(|it| &it.exit) {
+        if let Some(Exit::Child(child)) = outcome.map(|outcome| &outcome.exit) {
             return self.ledger.add_child(&child.run, child.spent);
         }
-        let never_ran = outcome.is_some_and(|it| matches!(it.exit, Exit::CouldNotStart(_)));
-        if !at.whom(step).is_some_and(Worker::is_paid) || never_ran {
+        let never_ran = outcome.is_some_and(|outcome| matches!(outcome.exit, Exit::CouldNotStart(_)));
+        if !at.current_worker(step).is_some_and(Worker::is_paid) || never_ran {
             return;
         }
         let so_far = || call.as_ref().zip(progress.as_ref()).map(|(call, told)| told.so_far(&call.client));
@@ -171,21 +172,21 @@ impl RunState {
         let call = call.as_deref().cloned();
         let prices = plan.as_ref().and_then(|plan| plan.started.workflow.prices.as_ref());
         let steps = &self.steps;
-        self.ledger.keep_conversations(|client, id| {
+        self.ledger.retain_sessions(|client, id| {
             steps
                 .iter()
                 .filter_map(|at| at.calls.conversation.as_ref())
-                .any(|it| it.client == client && it.id == id)
+                .any(|session| session.client == client && session.id == id)
         });
         match reading {
             Some(reading) => add(&mut self.ledger, call.as_ref(), &reading, prices),
-            None => self.ledger.add_untold(),
+            None => self.ledger.add_unreported(),
         }
     }
 }
 
 /// Adds the report of a call. A call that did not continue a conversation started it.
-fn add(ledger: &mut Ledger, call: Option<&Call>, reading: &Reading, prices: Option<&Prices>) {
+fn add(ledger: &mut CostLedger, call: Option<&Call>, reading: &CallReport, prices: Option<&Prices>) {
     let session = call.and_then(|call| call.session.as_deref());
     if call.is_some_and(|call| !call.continues) {
         ledger.begin(&reading.client, session, reading);
@@ -196,10 +197,10 @@ fn add(ledger: &mut Ledger, call: Option<&Call>, reading: &Reading, prices: Opti
 impl StepState {
     /// Returns whether the current activity of the step runs a paid worker.
     fn is_paid(&self, step: &Step) -> bool {
-        match (self.whom(step), &step.work) {
+        match (self.current_worker(step), &step.work) {
             (Some(worker), _) => worker.is_paid(),
-            (None, Work::Subworkflow(child)) if self.phase.next() == Some(Next::Work) => {
-                child.workflow.everybody().into_iter().any(|(_, worker)| worker.is_paid())
+            (None, StepKind::Subworkflow(child)) if self.phase.next() == Some(TurnKind::Work) => {
+                child.workflow.all_workers().into_iter().any(|(_, worker)| worker.is_paid())
             }
             (None, _) => false,
         }

@@ -6,19 +6,19 @@
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::Tokens;
-pub use crate::evidence::{Cost, Scope, Usage};
+pub use crate::evidence::{Cost, Usage, UsagePeriod};
 use crate::id::Millis;
 
 /// Report of a client on one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reading {
+pub struct CallReport {
     /// Client name from its description.
     pub client: String,
     /// How the call ended, as reported by the client.
     pub end: CallEnd,
-    /// Reason of a failure; [`Trouble::EmptyAnswer`] and the turn limits are also set without one.
-    pub trouble: Option<Trouble>,
-    /// Message about the trouble; at most [`Reading::MESSAGE_MAX`] bytes.
+    /// Reason of a failure; [`CallError::EmptyAnswer`] and the turn limits are also set without one.
+    pub trouble: Option<CallError>,
+    /// Message about the trouble; at most [`CallReport::MESSAGE_MAX`] bytes.
     pub message: String,
     /// HTTP status of the service's answer.
     pub http_status: Option<u16>,
@@ -39,14 +39,14 @@ pub struct Reading {
     /// Money, if reported.
     pub cost: Option<Cost>,
     /// Counts from before the client restarted its counters.
-    pub earlier: Earlier,
+    pub earlier: PriorUsage,
     /// Counts of the client's activity.
-    pub counts: Counts,
-    /// Files that the client reports as changed; at most [`Reading::FILES_MAX`].
+    pub counts: ToolCounts,
+    /// Files that the client reports as changed; at most [`CallReport::FILES_MAX`].
     pub files: Vec<String>,
 }
 
-impl Reading {
+impl CallReport {
     /// Maximum length of a message, in bytes.
     pub const MESSAGE_MAX: usize = 1000;
     /// Maximum number of named files.
@@ -68,7 +68,7 @@ pub enum CallEnd {
 /// Why a call failed, or what is wrong with its end: a closed set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trouble {
+pub enum CallError {
     /// A rate or usage limit was reached.
     RateLimit,
     /// The service is overloaded.
@@ -105,7 +105,7 @@ pub enum Trouble {
     Unknown,
 }
 
-impl Trouble {
+impl CallError {
     /// Returns the readable name.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -133,14 +133,14 @@ impl Trouble {
 /// Sums that a client had counted in a call before a counter went down, which means that the counter restarted.
 /// The last number counts in full in addition to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Earlier {
+pub struct PriorUsage {
     /// The tokens.
     pub usage: Option<Usage>,
     /// The money, in millionths of a US dollar.
     pub micro_usd: Option<u64>,
 }
 
-impl Earlier {
+impl PriorUsage {
     /// Returns the cost of a call including the earlier counts, in millionths of a US dollar.
     pub fn with(&self, cost: Cost) -> u64 {
         self.micro_usd.unwrap_or_default().saturating_add(cost.micro_usd)
@@ -149,7 +149,7 @@ impl Earlier {
 
 /// Counts of a client's activity in a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct ToolCounts {
     /// Tool uses.
     pub tools: u32,
     /// Failed tool uses.
@@ -174,8 +174,8 @@ pub struct Progress {
     /// Current activity: the last tool use, such as `Bash: cargo test`; at most [`Progress::TEXT_MAX`] bytes.
     pub doing: String,
     /// Counts of the client's activity.
-    pub counts: Counts,
-    /// Files that the client reports as changed; at most [`Reading::FILES_MAX`].
+    pub counts: ToolCounts,
+    /// Files that the client reports as changed; at most [`CallReport::FILES_MAX`].
     pub files: Vec<String>,
     /// Tokens so far, if reported.
     pub usage: Option<Usage>,
@@ -184,9 +184,9 @@ pub struct Progress {
     /// Money so far, if reported.
     pub cost: Option<Cost>,
     /// Counts from before the client restarted its counters.
-    pub earlier: Earlier,
+    pub earlier: PriorUsage,
     /// Retry that the client is waiting for, if any.
-    pub retrying: Option<Retrying>,
+    pub retrying: Option<ClientRetry>,
 }
 
 impl Progress {
@@ -194,11 +194,11 @@ impl Progress {
     pub const TEXT_MAX: usize = 200;
 
     /// Returns the report of the call as if it ended now.
-    pub fn so_far(&self, client: &str) -> Reading {
-        Reading {
+    pub fn so_far(&self, client: &str) -> CallReport {
+        CallReport {
             client: client.to_owned(),
             end: CallEnd::Failed,
-            trouble: Some(Trouble::NoEnd),
+            trouble: Some(CallError::NoEnd),
             message: String::new(),
             http_status: None,
             retry_after: None,
@@ -218,9 +218,9 @@ impl Progress {
 
 /// Wait of a client before a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Retrying {
+pub struct ClientRetry {
     /// Reason for the retry.
-    pub trouble: Trouble,
+    pub trouble: CallError,
     /// Attempt number, starting at 1.
     pub attempt: u32,
     /// Maximum number of attempts, if reported.

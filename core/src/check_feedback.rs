@@ -8,7 +8,7 @@ use crate::evidence::{CommandResult, Confidence, Failure, FailureSet, Fingerprin
 use crate::judge::gate;
 use crate::plural::{count, first};
 use crate::state::StepState;
-use crate::text::fence::{fenced, inert};
+use crate::text::fence::{escape_markdown, fenced};
 
 /// Maximum failures of one command shown with the tool's message.
 const SHOWN_MAX: usize = 10;
@@ -19,7 +19,7 @@ const MESSAGE_MAX: usize = 800;
 
 /// Returns the results of the newest check, compared with the previous one and the baseline; empty if its commands
 /// report nothing.
-pub(crate) fn of(at: &StepState) -> String {
+pub(crate) fn render(at: &StepState) -> String {
     let [Some(now), before] = &at.evidence.results else { return String::new() };
     let nothing: &[CommandResult] = &[];
     let (before, base) =
@@ -39,7 +39,7 @@ fn command<'a>(
     before: Option<&CommandResult>,
     base: Option<&CommandResult>,
 ) {
-    let halves = base.map(|base| result.half_mended(base)).unwrap_or_default();
+    let halves = base.map(|base| result.flaky_since_fix(base)).unwrap_or_default();
     if (result.passed() && halves.is_empty()) || result.confidence == Confidence::Low {
         return;
     }
@@ -51,43 +51,43 @@ fn command<'a>(
     ranked.extend(old);
     let all = match ranked.len() {
         0 => "passes at one time and fails at another".to_owned(),
-        all => counted(all, new, before.is_some()),
+        all => count_text(all, new, before.is_some()),
     };
     let _infallible = writeln!(text, "\n### `{}`: {all}", result.run);
     let (again, ranked): (Vec<&Failure>, Vec<&Failure>) =
         ranked.into_iter().partition(|failure| above.contains(&failure.fingerprint));
     for failure in ranked.iter().take(SHOWN_MAX) {
-        shown(text, failure, before.is_some() && is_new(failure), base);
+        add_failure(text, failure, before.is_some() && is_new(failure), base);
         above.insert(&failure.fingerprint);
     }
     if !halves.is_empty() {
         let _infallible = writeln!(text, "\nFailed each time before the work began, and fails at times now:");
-        halves.iter().take(SHOWN_MAX).for_each(|failure| shown(text, failure, false, &FailureSet::default()));
+        halves.iter().take(SHOWN_MAX).for_each(|half| add_failure(text, half, false, &FailureSet::default()));
         names(text, "The same goes for", halves.iter().skip(SHOWN_MAX).copied());
     }
     names(text, "Also failing", ranked.iter().skip(SHOWN_MAX).copied());
     names(text, "Failing here, too, and shown above", again.into_iter());
     let gone = before.map(|before| &before.failures[..]).unwrap_or_default();
     let set = result.set();
-    let is_half = |it: &Failure| halves.iter().any(|half| half.fingerprint == it.fingerprint);
+    let is_half = |failure: &Failure| halves.iter().any(|half| half.fingerprint == failure.fingerprint);
     let (unseen, fixed): (Vec<&Failure>, Vec<&Failure>) = gone
         .iter()
-        .filter(|it| !set.contains(&it.fingerprint) && !is_half(it))
-        .partition(|it| may_not_have_run(it, result, before));
+        .filter(|failure| !set.contains(&failure.fingerprint) && !is_half(failure))
+        .partition(|failure| may_not_have_run(failure, result, before));
     names(text, "Fixed since the last check", fixed.into_iter());
     names(text, "Not seen in this check (may not have run)", unseen.into_iter());
-    names(text, "Flaky, and not counted", result.flaky.iter().filter(|it| !is_half(it)));
+    names(text, "Flaky, and not counted", result.flaky.iter().filter(|failure| !is_half(failure)));
 }
 
 /// Returns whether a test that no longer fails may not have run: fewer tests ran than before, or the failures include
 /// one that is not a test, such as a compile error.
 fn may_not_have_run(failure: &Failure, now: &CommandResult, before: Option<&CommandResult>) -> bool {
-    let ran = |result: &CommandResult| result.tests.map(Tests::ran);
+    let ran = |result: &CommandResult| result.tests.map(Tests::total);
     let is_fewer = before.is_some_and(|before| ran(now) < ran(before));
-    failure.test.is_some() && (is_fewer || now.failures.iter().any(|it| it.test.is_none()))
+    failure.test.is_some() && (is_fewer || now.failures.iter().any(|other| other.test.is_none()))
 }
 
-fn counted(all: usize, new: usize, compared: bool) -> String {
+fn count_text(all: usize, new: usize, compared: bool) -> String {
     let failures = count(all, "failure");
     match (compared, new) {
         (false, _) => failures,
@@ -96,7 +96,7 @@ fn counted(all: usize, new: usize, compared: bool) -> String {
     }
 }
 
-fn shown(text: &mut String, failure: &Failure, is_new: bool, base: &FailureSet) {
+fn add_failure(text: &mut String, failure: &Failure, is_new: bool, base: &FailureSet) {
     let mut marks = Vec::new();
     if is_new {
         marks.push("new");
@@ -110,7 +110,7 @@ fn shown(text: &mut String, failure: &Failure, is_new: bool, base: &FailureSet) 
     }
     let marks = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
     let place = failure.location.as_ref().map_or_else(String::new, |place| format!(", {place}"));
-    let _infallible = writeln!(text, "\n- {}{marks}{place}", inert(&gate::name(failure)));
+    let _infallible = writeln!(text, "\n- {}{marks}{place}", escape_markdown(&gate::name(failure)));
     let message: String = failure.message.trim().chars().take(MESSAGE_MAX).collect();
     if !message.is_empty() {
         let _infallible = writeln!(text, "\n{}", fenced(&message));

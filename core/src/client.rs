@@ -39,7 +39,7 @@ impl Client {
     }
 
     fn new(description: Box<RawValue>) -> serde_json::Result<Self> {
-        let Known { name, title, login, credit, rules } = serde_json::from_str(description.get())?;
+        let DescribedFields { name, title, login, credit, rules } = serde_json::from_str(description.get())?;
         let tells_cost = rules.iter().any(|rule| rule.says.cost.is_some());
         let tells_tokens = rules.iter().any(|rule| rule.says.usage.is_some());
         Ok(Self { name, title, login, credit, tells_cost, tells_tokens, description })
@@ -53,7 +53,7 @@ impl Client {
 
 /// The fields that decisions depend on.
 #[derive(Deserialize)]
-struct Known {
+struct DescribedFields {
     name: String,
     title: String,
     #[serde(default)]
@@ -67,12 +67,12 @@ struct Known {
 #[derive(Deserialize)]
 struct Rule {
     #[serde(default)]
-    says: Says,
+    says: DescribedOutput,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Says {
+struct DescribedOutput {
     cost: Option<IgnoredAny>,
     usage: Option<IgnoredAny>,
 }
@@ -80,7 +80,7 @@ struct Says {
 /// Two clients are equal if their descriptions are the same JSON.
 impl PartialEq for Client {
     fn eq(&self, other: &Self) -> bool {
-        let value = |it: &Self| serde_json::from_str::<Value>(it.description()).ok();
+        let value = |client: &Self| serde_json::from_str::<Value>(client.description()).ok();
         self.description() == other.description() || value(self) == value(other)
     }
 }

@@ -5,13 +5,13 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::id::StepId;
 use crate::interpolate;
-use crate::workflow::{Step, Work};
+use crate::workflow::{Step, StepKind};
 
 /// Returns the steps that may run at the same time as this one and write to its verdict file, directly or by a step of
 /// their child runs. A verdict without a check id in that file may be from any of them.
 ///
 /// `concurrency` is the workflow's limit of concurrent steps. Edges that lead nowhere are ignored.
-pub fn shares_decision_file<'a>(
+pub fn decision_file_conflicts<'a>(
     steps: &'a [Step],
     concurrency: Option<u32>,
     step: &'a Step,
@@ -19,9 +19,9 @@ pub fn shares_decision_file<'a>(
     shares(steps, concurrency, step, BTreeSet::from_iter(file(step)))
 }
 
-/// Returns the steps that [share](shares_decision_file) the decision file of this one, or one of a step of its child
+/// Returns the steps that [share](decision_file_conflicts) the decision file of this one, or one of a step of its child
 /// runs.
-pub fn shares_some_decision_file<'a>(
+pub fn decision_file_conflicts_with_children<'a>(
     steps: &'a [Step],
     concurrency: Option<u32>,
     step: &'a Step,
@@ -35,16 +35,16 @@ fn shares<'a>(
     step: &'a Step,
     own: BTreeSet<PathBuf>,
 ) -> impl Iterator<Item = &'a Step> {
-    let can_share = concurrency != Some(1) && !step.works_alone() && !own.is_empty();
-    let others = can_share.then(|| peers(steps, step)).into_iter().flatten();
-    others.filter(move |other| !other.works_alone() && !files(other).is_disjoint(&own))
+    let can_share = concurrency != Some(1) && !step.is_exclusive() && !own.is_empty();
+    let others = can_share.then(|| concurrent_with(steps, step)).into_iter().flatten();
+    others.filter(move |other| !other.is_exclusive() && !files(other).is_disjoint(&own))
 }
 
 /// Returns the verdict files of a step and of its child runs, which share its workspace.
 fn files(step: &Step) -> BTreeSet<PathBuf> {
     let of_children = match &step.work {
-        Work::Worker(_) => &[],
-        Work::Subworkflow(child) => child.workflow.steps.as_slice(),
+        StepKind::Worker(_) => &[],
+        StepKind::Subworkflow(child) => child.workflow.steps.as_slice(),
     };
     file(step).into_iter().chain(of_children.iter().flat_map(files)).collect()
 }
@@ -53,11 +53,11 @@ fn files(step: &Step) -> BTreeSet<PathBuf> {
 fn file(step: &Step) -> Option<PathBuf> {
     let path = step.check.as_ref()?.decision_file.as_deref()?;
     let is_fixed = interpolate::check_id(path, "") == path;
-    is_fixed.then(|| Path::new(path).components().filter(|it| *it != Component::CurDir).collect())
+    is_fixed.then(|| Path::new(path).components().filter(|part| *part != Component::CurDir).collect())
 }
 
 /// Returns the steps that neither precede nor follow this one.
-fn peers<'a>(steps: &'a [Step], step: &'a Step) -> impl Iterator<Item = &'a Step> {
+fn concurrent_with<'a>(steps: &'a [Step], step: &'a Step) -> impl Iterator<Item = &'a Step> {
     let mut before: BTreeMap<&StepId, Vec<&StepId>> = BTreeMap::new();
     let mut after: BTreeMap<&StepId, Vec<&StepId>> = BTreeMap::new();
     for step in steps {

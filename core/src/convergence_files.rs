@@ -13,7 +13,7 @@ use crate::state::{RunState, StepState};
 use crate::workflow::Step;
 
 /// Returns `state.json`: the state of a step's loop.
-pub fn standing(state: &RunState, step: &Step, at: &StepState) -> Value {
+pub fn state_json(state: &RunState, step: &Step, at: &StepState) -> Value {
     let policy = step.convergence.as_ref();
     Value::Object(object([
         ("iteration", json!(at.iteration)),
@@ -31,13 +31,13 @@ pub fn standing(state: &RunState, step: &Step, at: &StepState) -> Value {
 }
 
 /// Returns `scope.json`: the changes of the step, and those outside its scope.
-pub fn scope(step: &Step, at: &StepState) -> Value {
+pub fn scope_json(step: &Step, at: &StepState) -> Value {
     let drift = &at.workspace.drift;
     let policy = step.convergence.as_ref();
-    let files = scope::by_worker(&drift.files, &at.workspace.by_checks);
+    let files = scope::without_check_files(&drift.files, &at.workspace.by_checks);
     let all = || files.iter().map(String::as_str);
     let looked_at: BTreeSet<&str> = match policy {
-        Some(policy) => scope::looked_at(policy, &files).into_iter().collect(),
+        Some(policy) => scope::paths_in_rules(policy, &files).into_iter().collect(),
         None => all().collect(),
     };
     let ignored: Vec<&str> = all().filter(|file| !looked_at.contains(file)).collect();
@@ -60,7 +60,7 @@ pub fn scope(step: &Step, at: &StepState) -> Value {
 }
 
 /// Returns `stage-transition.json`: the cause of the last stage change of a step.
-pub fn transition(raised: &StageRaised, at: Timestamp) -> Value {
+pub fn stage_transition_json(raised: &StageRaised, at: Timestamp) -> Value {
     Value::Object(object([
         ("from", json!(raised.from)),
         ("to", json!(raised.to)),

@@ -9,9 +9,9 @@ use std::fmt;
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
-use crate::call_report::{CallEnd, Reading};
+use crate::call_report::{CallEnd, CallReport};
 pub use crate::evidence::Tokens;
-use crate::evidence::{Cost, Scope, Usage};
+use crate::evidence::{Cost, Usage, UsagePeriod};
 use crate::id::RunId;
 
 /// Prices by model; the first match counts.
@@ -51,7 +51,7 @@ pub struct PatternError(String);
 
 impl ModelPattern {
     /// Returns whether the pattern matches a model.
-    pub fn fits(&self, model: &str) -> bool {
+    pub fn matches(&self, model: &str) -> bool {
         self.matcher.is_match(model)
     }
 
@@ -97,13 +97,13 @@ pub fn exact_dollars(micro_usd: u64) -> String {
 
 impl Prices {
     /// Returns whether a model has a price.
-    pub fn know(&self, model: &str) -> bool {
-        self.0.iter().any(|price| price.model.fits(model))
+    pub fn has_price(&self, model: &str) -> bool {
+        self.0.iter().any(|price| price.model.matches(model))
     }
 
     /// Returns the cost of these tokens, rounded up; `None` if the model has no price.
     pub fn cost(&self, tokens: Tokens, model: &str) -> Option<u64> {
-        let price = self.0.iter().find(|price| price.model.fits(model))?;
+        let price = self.0.iter().find(|price| price.model.matches(model))?;
         let kinds = [
             (tokens.input, price.input),
             (tokens.cached, price.cached),
@@ -119,13 +119,13 @@ impl Prices {
 
 /// Spending of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct Spend {
     /// Number of calls.
     pub calls: u64,
     /// Cost that the clients reported.
-    pub reported: Sum,
+    pub reported: CostTotal,
     /// Cost of the other calls, derived from the prices.
-    pub derived: Sum,
+    pub derived: CostTotal,
     /// Reported tokens.
     pub tokens: Tokens,
     /// Number of calls that did not report their tokens, or not all of them.
@@ -134,10 +134,10 @@ pub struct Spent {
 
 /// Spending of a run so far, with the counters that later calls depend on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ledger {
-    own: Spent,
+pub struct CostLedger {
+    own: Spend,
     /// Last reported total of each child run, so that each counts once.
-    children: BTreeMap<RunId, Spent>,
+    children: BTreeMap<RunId, Spend>,
     /// Counters of the conversations so far, by client and session.
     counters: BTreeMap<String, BTreeMap<String, Counters>>,
     unpriced: Option<String>,
@@ -148,14 +148,14 @@ pub struct Ledger {
 
 /// Money, and the number of calls that it covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sum {
+pub struct CostTotal {
     /// Amount, in millionths of a US dollar.
     pub micro_usd: u64,
     /// Number of calls.
     pub calls: u64,
 }
 
-impl Sum {
+impl CostTotal {
     fn add(&mut self, micro_usd: u64) {
         *self = self.plus(Self { micro_usd, calls: 1 });
     }
@@ -175,7 +175,7 @@ struct Counters {
     micro_usd: Option<u64>,
 }
 
-impl Spent {
+impl Spend {
     /// Returns the known spending, in millionths of a US dollar; never more than the actual amount.
     pub fn micro_usd(&self) -> u64 {
         self.reported.micro_usd.saturating_add(self.derived.micro_usd)
@@ -199,21 +199,21 @@ impl Spent {
     }
 }
 
-impl Ledger {
+impl CostLedger {
     /// Returns the total spending.
-    pub fn spent(&self) -> Spent {
-        self.children.values().fold(self.own, Spent::plus)
+    pub fn spent(&self) -> Spend {
+        self.children.values().fold(self.own, Spend::plus)
     }
 
     /// Returns the spending of this child run, or of the run itself.
-    pub(crate) fn spent_in(&self, child: Option<&RunId>) -> Spent {
+    pub(crate) fn spent_in(&self, child: Option<&RunId>) -> Spend {
         child.map_or(self.own, |run| self.children.get(run).copied().unwrap_or_default())
     }
 
     /// Returns the spending of all but this child run.
-    pub fn spent_beside(&self, child: &RunId) -> Spent {
+    pub fn spend_without_child(&self, child: &RunId) -> Spend {
         let others = self.children.iter().filter(|(run, _)| *run != child);
-        others.map(|(_, spent)| spent).fold(self.own, Spent::plus)
+        others.map(|(_, spent)| spent).fold(self.own, Spend::plus)
     }
 
     /// Returns the model of the first completed call with an unknown cost; empty if the model has no name.
@@ -227,12 +227,12 @@ impl Ledger {
     }
 
     /// Returns the number of calls that worked, were cut off, and reported no cost.
-    pub fn broke_off(&self) -> u64 {
+    pub fn unreported_cut_off_calls(&self) -> u64 {
         self.broke_off
     }
 
     /// Records the lifetime spending of a child run so far.
-    pub fn add_child(&mut self, child: &RunId, spent: Spent) {
+    pub fn add_child(&mut self, child: &RunId, spent: Spend) {
         self.children.insert(child.clone(), spent);
     }
 
@@ -241,17 +241,17 @@ impl Ledger {
     ///
     /// Totals of a conversation count by their increase since its previous call. If a number went down, between two
     /// calls or within one, the client restarted its counter, and the number counts in full.
-    pub fn add(&mut self, client: &str, session: Option<&str>, reading: &Reading, prices: Option<&Prices>) {
-        let session = reading.session.as_deref().or(session);
+    pub fn add(&mut self, client: &str, session: Option<&str>, report: &CallReport, prices: Option<&Prices>) {
+        let session = report.session.as_deref().or(session);
         let usage =
-            reading.usage.map(|usage| self.usage_of_call(client, session, reading.earlier.usage, usage));
-        let cost = reading.cost.filter(|cost| is_told(cost, reading));
-        let cost = cost.map(|cost| self.cost_of_call(client, session, reading.earlier.micro_usd, cost));
-        let is_counted = usage.is_some() && reading.at_least.is_none();
+            report.usage.map(|usage| self.usage_of_call(client, session, report.earlier.usage, usage));
+        let cost = report.cost.filter(|cost| is_reported(cost, report));
+        let cost = cost.map(|cost| self.cost_of_call(client, session, report.earlier.micro_usd, cost));
+        let is_counted = usage.is_some() && report.at_least.is_none();
         let tokens =
-            usage.map_or_else(Tokens::default, Tokens::from).plus(reading.at_least.unwrap_or_default());
-        let is_done = reading.end == CallEnd::Done;
-        if reading.counts.tools > 0 && !is_done && !is_counted && cost.is_none() {
+            usage.map_or_else(Tokens::default, Tokens::from).plus(report.at_least.unwrap_or_default());
+        let is_done = report.end == CallEnd::Done;
+        if report.counts.tools > 0 && !is_done && !is_counted && cost.is_none() {
             self.broke_off = self.broke_off.saturating_add(1);
         }
         let own = &mut self.own;
@@ -263,20 +263,20 @@ impl Ledger {
                 self.uncounted.get_or_insert_with(|| client.to_owned());
             }
         }
-        match (cost, derived(tokens, reading, prices)) {
+        match (cost, derived(tokens, report, prices)) {
             (Some(micro_usd), _) => own.reported.add(micro_usd),
             (None, Some(micro_usd)) if is_counted => own.derived.add(micro_usd),
             (None, at_least) => {
                 own.derived.micro_usd = own.derived.micro_usd.saturating_add(at_least.unwrap_or_default());
                 if is_done {
-                    self.unpriced.get_or_insert_with(|| reading.model.clone().unwrap_or_default());
+                    self.unpriced.get_or_insert_with(|| report.model.clone().unwrap_or_default());
                 }
             }
         }
     }
 
     /// Records that the next call starts a conversation: earlier counts under its name do not belong to it.
-    pub fn begin(&mut self, client: &str, session: Option<&str>, reading: &Reading) {
+    pub fn begin(&mut self, client: &str, session: Option<&str>, reading: &CallReport) {
         let session = reading.session.as_deref().or(session);
         if let (Some(session), Some(sessions)) = (session, self.counters.get_mut(client)) {
             sessions.remove(session);
@@ -284,14 +284,14 @@ impl Ledger {
     }
 
     /// Drops the counters of conversations that will not continue, so that they do not grow with the run.
-    pub fn keep_conversations(&mut self, goes_on: impl Fn(&str, &str) -> bool) {
+    pub fn retain_sessions(&mut self, goes_on: impl Fn(&str, &str) -> bool) {
         for (client, sessions) in &mut self.counters {
             sessions.retain(|session, _| goes_on(client, session));
         }
     }
 
     /// Adds a call without a report, such as one that was lost in a crash.
-    pub fn add_untold(&mut self) {
+    pub fn add_unreported(&mut self) {
         self.own.calls = self.own.calls.saturating_add(1);
         self.own.tokens_unknown = self.own.tokens_unknown.saturating_add(1);
     }
@@ -303,35 +303,35 @@ impl Ledger {
         earlier: Option<Usage>,
         last: Usage,
     ) -> Usage {
-        let before = self.counters(client, session, last.scope).and_then(|it| it.usage.replace(last));
-        let since = |now: Usage| before.and_then(|before| now.beyond(before)).unwrap_or(now);
+        let before = self.counters(client, session, last.scope).and_then(|old| old.usage.replace(last));
+        let since = |now: Usage| before.and_then(|before| now.delta_since(before)).unwrap_or(now);
         earlier.map_or_else(|| since(last), |earlier| since(earlier).plus(last))
     }
 
     fn cost_of_call(&mut self, client: &str, session: Option<&str>, earlier: Option<u64>, last: Cost) -> u64 {
         let now = last.micro_usd;
-        let before = self.counters(client, session, last.scope).and_then(|it| it.micro_usd.replace(now));
+        let before = self.counters(client, session, last.scope).and_then(|old| old.micro_usd.replace(now));
         let since = |now: u64| before.and_then(|before| now.checked_sub(before)).unwrap_or(now);
         earlier.map_or_else(|| since(now), |earlier| since(earlier).saturating_add(now))
     }
 
     /// Returns the counters of a conversation; `None` for numbers of a call, or without a session name.
-    fn counters(&mut self, client: &str, session: Option<&str>, scope: Scope) -> Option<&mut Counters> {
-        let session = session.filter(|_| scope == Scope::Session)?;
+    fn counters(&mut self, client: &str, session: Option<&str>, scope: UsagePeriod) -> Option<&mut Counters> {
+        let session = session.filter(|_| scope == UsagePeriod::Session)?;
         let sessions = self.counters.entry(client.to_owned()).or_default();
         Some(sessions.entry(session.to_owned()).or_default())
     }
 }
 
 /// Returns whether a cost is meaningful. Clients write 0 for a model with an unknown price.
-fn is_told(cost: &Cost, reading: &Reading) -> bool {
+fn is_reported(cost: &Cost, reading: &CallReport) -> bool {
     cost.micro_usd > 0
         || reading.earlier.micro_usd.is_some()
         || reading.usage.is_none_or(|usage| Tokens::from(usage).total() == 0)
 }
 
 /// Returns the cost of a call's tokens by the prices. No tokens cost nothing, whatever the model.
-fn derived(tokens: Tokens, reading: &Reading, prices: Option<&Prices>) -> Option<u64> {
+fn derived(tokens: Tokens, reading: &CallReport, prices: Option<&Prices>) -> Option<u64> {
     if tokens.total() == 0 {
         return Some(0);
     }
@@ -340,7 +340,7 @@ fn derived(tokens: Tokens, reading: &Reading, prices: Option<&Prices>) -> Option
 }
 
 /// Formats the money with its source: `$1.21 (reported)`.
-impl fmt::Display for Spent {
+impl fmt::Display for Spend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = dollars(self.micro_usd());
         match (self.cost_unknown(), self.reported.micro_usd, self.derived.micro_usd) {
@@ -389,7 +389,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::call_report::{Counts, Earlier};
+    use crate::call_report::{PriorUsage, ToolCounts};
 
     /// Prices of $1, $0.10, $1.25 and $10 per million tokens.
     fn prices(patterns: &[&str]) -> Prices {
@@ -403,12 +403,12 @@ mod tests {
         Prices(patterns.iter().map(price).collect())
     }
 
-    fn tokens(input: u64, output: u64, scope: Scope) -> Option<Usage> {
+    fn tokens(input: u64, output: u64, scope: UsagePeriod) -> Option<Usage> {
         Some(Usage { input, output, scope, ..Usage::default() })
     }
 
-    fn reading(usage: Option<Usage>, cost: Option<Cost>) -> Reading {
-        Reading {
+    fn reading(usage: Option<Usage>, cost: Option<Cost>) -> CallReport {
+        CallReport {
             client: "claude".to_owned(),
             end: CallEnd::Done,
             trouble: None,
@@ -422,13 +422,13 @@ mod tests {
             usage,
             at_least: None,
             cost,
-            earlier: Earlier::default(),
-            counts: Counts::default(),
+            earlier: PriorUsage::default(),
+            counts: ToolCounts::default(),
             files: Vec::new(),
         }
     }
 
-    fn usd(micro_usd: u64, scope: Scope) -> Option<Cost> {
+    fn usd(micro_usd: u64, scope: UsagePeriod) -> Option<Cost> {
         Some(Cost { micro_usd, scope })
     }
 
@@ -491,8 +491,8 @@ mod tests {
         }
     }
 
-    fn spent(calls: &[(Option<Usage>, Option<Cost>)], prices: Option<&Prices>) -> Spent {
-        let mut ledger = Ledger::default();
+    fn spent(calls: &[(Option<Usage>, Option<Cost>)], prices: Option<&Prices>) -> Spend {
+        let mut ledger = CostLedger::default();
         for (usage, cost) in calls {
             ledger.add("claude", Some("s-1"), &reading(*usage, *cost), prices);
         }
@@ -507,7 +507,7 @@ mod tests {
 
     #[test]
     fn money_is_said_with_where_it_is_known_from() {
-        use Scope::Call;
+        use UsagePeriod::Call;
         let told = (tokens(10, 1, Call), usd(1_210_000, Call));
         let priced = (tokens(300_000, 10_000, Call), None);
         let silent = (None, None);
@@ -528,23 +528,23 @@ mod tests {
 
     #[test]
     fn tokens_of_a_cut_off_call_are_counted_as_a_minimum() {
-        let at_least = |end| Reading {
+        let at_least = |end| CallReport {
             end,
             at_least: Some(Tokens { input: 300_000, output: 10_000, ..Tokens::default() }),
-            counts: Counts { tools: 1, ..Counts::default() },
+            counts: ToolCounts { tools: 1, ..ToolCounts::default() },
             ..reading(None, None)
         };
         let m = prices(&["*"]);
         for (prices, money) in [(None, "unknown"), (Some(&m), "at least $0.40 (1 call tells no cost)")] {
-            let mut ledger = Ledger::default();
+            let mut ledger = CostLedger::default();
             ledger.add("claude", None, &at_least(CallEnd::Stopped), prices);
             let spent = ledger.spent();
             assert_eq!(spent.to_string(), money);
             assert_eq!((spent.tokens.total(), spent.tokens_unknown > 0), (310_000, true));
-            assert_eq!((ledger.broke_off(), ledger.uncounted()), (1, None));
+            assert_eq!((ledger.unreported_cut_off_calls(), ledger.uncounted()), (1, None));
             ledger.add("claude", None, &at_least(CallEnd::Done), prices);
             assert_eq!(
-                (ledger.broke_off(), ledger.uncounted(), ledger.unpriced()),
+                (ledger.unreported_cut_off_calls(), ledger.uncounted(), ledger.unpriced()),
                 (1, Some("claude"), Some("sonnet-5"))
             );
         }
@@ -552,21 +552,24 @@ mod tests {
 
     #[test]
     fn zero_cost_for_used_tokens_is_unknown() {
-        let zero = usd(0, Scope::Call);
-        assert_eq!(spent(&[(tokens(10, 1, Scope::Call), zero)], None).to_string(), "unknown");
+        let zero = usd(0, UsagePeriod::Call);
+        assert_eq!(spent(&[(tokens(10, 1, UsagePeriod::Call), zero)], None).to_string(), "unknown");
         check(
-            &[(tokens(300_000, 0, Scope::Call), zero)],
+            &[(tokens(300_000, 0, UsagePeriod::Call), zero)],
             &expect!["$0.30 (derived from prices); 300000 in, 0 out, unknown 0"],
         );
         // A call that failed before the model saw a token.
-        assert_eq!(spent(&[(tokens(0, 0, Scope::Call), zero)], None).to_string(), "$0.00");
-        assert_eq!(spent(&[(tokens(0, 0, Scope::Call), None)], None).to_string(), "$0.00");
-        assert_eq!(spent(&[(tokens(0, 0, Scope::Call), None), (None, None)], None).to_string(), "unknown");
+        assert_eq!(spent(&[(tokens(0, 0, UsagePeriod::Call), zero)], None).to_string(), "$0.00");
+        assert_eq!(spent(&[(tokens(0, 0, UsagePeriod::Call), None)], None).to_string(), "$0.00");
+        assert_eq!(
+            spent(&[(tokens(0, 0, UsagePeriod::Call), None), (None, None)], None).to_string(),
+            "unknown"
+        );
     }
 
     #[test]
     fn numbers_of_a_conversation_are_differences_and_one_that_went_down_counts_whole() {
-        use Scope::Session;
+        use UsagePeriod::Session;
         let at = |input, output, micro| (tokens(input, output, Session), usd(micro, Session));
         check(
             &[at(100, 10, 500_000), at(150, 30, 700_000)],
@@ -578,22 +581,22 @@ mod tests {
         );
         // One kind continues and the other restarts: tokens and money are counted separately.
         check(
-            &[(tokens(100, 10, Scope::Call), usd(500_000, Session)), at(100, 10, 600_000)],
+            &[(tokens(100, 10, UsagePeriod::Call), usd(500_000, Session)), at(100, 10, 600_000)],
             &expect!["$0.60 (reported); 200 in, 20 out, unknown 0"],
         );
     }
 
     #[test]
     fn a_number_that_went_down_within_a_call_takes_nothing_back() {
-        let at = |input, micro, earlier: Option<(u64, u64)>| Reading {
-            earlier: Earlier {
-                usage: earlier.and_then(|(input, _)| tokens(input, 0, Scope::Session)),
+        let at = |input, micro, earlier: Option<(u64, u64)>| CallReport {
+            earlier: PriorUsage {
+                usage: earlier.and_then(|(input, _)| tokens(input, 0, UsagePeriod::Session)),
                 micro_usd: earlier.map(|(_, micro)| micro),
             },
             session: Some("s".to_owned()),
-            ..reading(tokens(input, 0, Scope::Session), usd(micro, Scope::Session))
+            ..reading(tokens(input, 0, UsagePeriod::Session), usd(micro, UsagePeriod::Session))
         };
-        let mut ledger = Ledger::default();
+        let mut ledger = CostLedger::default();
         for (told, sum) in [
             (at(100, 600_000, None), (600_000, 100)),
             // From 100 to 130, then restarted up to 20; the next call continues from 20.
@@ -613,8 +616,9 @@ mod tests {
 
     #[test]
     fn a_conversation_that_begins_again_under_the_same_name_counts_whole() {
-        let mut ledger = Ledger::default();
-        let told = Reading { session: Some("s".to_owned()), ..reading(None, usd(600_000, Scope::Session)) };
+        let mut ledger = CostLedger::default();
+        let told =
+            CallReport { session: Some("s".to_owned()), ..reading(None, usd(600_000, UsagePeriod::Session)) };
         ledger.add("claude", None, &told, None);
         ledger.add("claude", None, &told, None);
         assert_eq!(ledger.spent().micro_usd(), 600_000);
@@ -625,10 +629,10 @@ mod tests {
 
     #[test]
     fn counters_are_kept_by_client_and_session() {
-        let mut ledger = Ledger::default();
-        let told = |session: Option<&str>, micro| Reading {
+        let mut ledger = CostLedger::default();
+        let told = |session: Option<&str>, micro| CallReport {
             session: session.map(str::to_owned),
-            ..reading(None, usd(micro, Scope::Session))
+            ..reading(None, usd(micro, UsagePeriod::Session))
         };
         for (client, preset, session, micro, sum) in [
             ("claude", Some("a"), None, 10, 10),
@@ -642,29 +646,29 @@ mod tests {
             ledger.add(client, preset, &told(session, micro), None);
             assert_eq!(ledger.spent().micro_usd(), sum, "{client} {preset:?} {session:?}");
         }
-        ledger.add_untold();
+        ledger.add_unreported();
         let spent = ledger.spent();
         assert_eq!((spent.calls, spent.cost_unknown(), spent.tokens_unknown), (8, 1, 8));
     }
 
     #[test]
     fn conversation_that_does_not_continue_is_forgotten() {
-        let told = |micro| reading(None, usd(micro, Scope::Session));
-        let mut ledger = Ledger::default();
+        let told = |micro| reading(None, usd(micro, UsagePeriod::Session));
+        let mut ledger = CostLedger::default();
         for session in ["a", "b"] {
             ledger.add("claude", Some(session), &told(10), None);
         }
-        ledger.keep_conversations(|client, session| (client, session) == ("claude", "b"));
+        ledger.retain_sessions(|client, session| (client, session) == ("claude", "b"));
         for (session, sum) in [("b", 25), ("a", 40)] {
             ledger.add("claude", Some(session), &told(15), None);
             assert_eq!(ledger.spent().micro_usd(), sum, "{session}");
         }
     }
 
-    type Call = (&'static str, &'static str, Reading);
+    type Call = (&'static str, &'static str, CallReport);
 
-    fn scope() -> impl Strategy<Value = Scope> {
-        prop_oneof![Just(Scope::Call), Just(Scope::Session)]
+    fn scope() -> impl Strategy<Value = UsagePeriod> {
+        prop_oneof![Just(UsagePeriod::Call), Just(UsagePeriod::Session)]
     }
 
     fn number() -> impl Strategy<Value = u64> {
@@ -692,7 +696,7 @@ mod tests {
             .prop_map(|(client, session, usage, cost)| (client, session, reading(usage, cost)))
     }
 
-    fn fold(mut ledger: Ledger, calls: &[Call]) -> Ledger {
+    fn fold(mut ledger: CostLedger, calls: &[Call]) -> CostLedger {
         let table = prices(&["*"]);
         for (client, session, reading) in calls {
             ledger.add(client, Some(session), reading, Some(&table));
@@ -703,7 +707,7 @@ mod tests {
     proptest! {
         #[test]
         fn sums_never_fall(calls in vec(call(), 0..30)) {
-            let mut ledger = Ledger::default();
+            let mut ledger = CostLedger::default();
             for call in &calls {
                 let before = ledger.spent();
                 ledger = fold(ledger, std::slice::from_ref(call));
@@ -721,28 +725,28 @@ mod tests {
             calls in vec(call(), 0..10),
             ends in vec((0..3_u8, 0..10_usize), 0..10),
         ) {
-            let mut ledger = fold(Ledger::default(), &calls);
+            let mut ledger = fold(CostLedger::default(), &calls);
             let own = ledger.spent();
             let child = |name: u8| RunId::new(name.to_string());
-            let mut last = [Spent::default(); 3];
+            let mut last = [Spend::default(); 3];
             for (name, length) in ends {
-                let told = fold(Ledger::default(), &calls[..length.min(calls.len())]).spent();
+                let told = fold(CostLedger::default(), &calls[..length.min(calls.len())]).spent();
                 last[usize::from(name)] = told;
                 ledger.add_child(&child(name), told);
             }
-            let all = last.iter().fold(own, Spent::plus);
+            let all = last.iter().fold(own, Spend::plus);
             prop_assert_eq!(ledger.spent(), all);
-            prop_assert_eq!(ledger.spent_beside(&child(0)), last[1..].iter().fold(own, Spent::plus));
+            prop_assert_eq!(ledger.spend_without_child(&child(0)), last[1..].iter().fold(own, Spend::plus));
             let saved = serde_json::to_string(&ledger).unwrap();
-            prop_assert_eq!(serde_json::from_str::<Ledger>(&saved).unwrap(), ledger);
+            prop_assert_eq!(serde_json::from_str::<CostLedger>(&saved).unwrap(), ledger);
         }
 
         #[test]
         fn saved_fold_continues_like_an_unsaved_one(calls in vec(call(), 0..30), at in 0..30_usize) {
             let (head, tail) = calls.split_at(at.min(calls.len()));
-            let saved = serde_json::to_string(&fold(Ledger::default(), head)).unwrap();
+            let saved = serde_json::to_string(&fold(CostLedger::default(), head)).unwrap();
             let resumed = fold(serde_json::from_str(&saved).unwrap(), tail);
-            prop_assert_eq!(resumed, fold(Ledger::default(), &calls));
+            prop_assert_eq!(resumed, fold(CostLedger::default(), &calls));
         }
 
         #[test]
@@ -750,18 +754,18 @@ mod tests {
             let mut sorted = calls.clone();
             sorted.sort_by_key(|(client, session, _)| (*client, *session));
             // Which client is named first that tells no tokens is the order itself.
-            let fold = |calls: &[_]| Ledger { uncounted: None, ..fold(Ledger::default(), calls) };
+            let fold = |calls: &[_]| CostLedger { uncounted: None, ..fold(CostLedger::default(), calls) };
             prop_assert_eq!(fold(&sorted), fold(&calls));
         }
 
         #[test]
         fn a_conversation_that_counts_up_costs_its_last_number(steps in vec((1..1000_u64, 1..1000_u64), 1..30)) {
-            let (mut counted, mut each) = (Ledger::default(), Ledger::default());
+            let (mut counted, mut each) = (CostLedger::default(), CostLedger::default());
             let mut total = (0, 0);
             for (input, micro) in steps {
                 total = (total.0 + input, total.1 + micro);
-                let so_far = reading(tokens(total.0, 0, Scope::Session), usd(total.1, Scope::Session));
-                let alone = reading(tokens(input, 0, Scope::Call), usd(micro, Scope::Call));
+                let so_far = reading(tokens(total.0, 0, UsagePeriod::Session), usd(total.1, UsagePeriod::Session));
+                let alone = reading(tokens(input, 0, UsagePeriod::Call), usd(micro, UsagePeriod::Call));
                 counted.add("codex", Some("s"), &so_far, None);
                 each.add("codex", Some("s"), &alone, None);
             }

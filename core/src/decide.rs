@@ -16,8 +16,8 @@ mod work;
 pub use preconditions::Rejection;
 
 use crate::event::{
-    CheckRequested, Claimed, Conclusion, Event, Fact, Inquiry, Next, Observation, Purpose, RunOutcome,
-    StepEnd, StepEnded, WaitReason, WaitRequested, WorkRequested,
+    CheckRequested, Conclusion, Event, Fact, Inquiry, Observation, PendingClaim, Purpose, RunOutcome,
+    StepEnd, StepEnded, TurnKind, WaitReason, WaitRequested, WorkRequested,
 };
 use crate::id::{Attempt, Iteration, Millis, Seq, StepId, Timestamp};
 use crate::state::{RunState, StepState};
@@ -34,7 +34,7 @@ impl RunState {
     ///
     /// A [`Rejection`] if the command does not fit the state; nothing may be recorded then.
     pub fn decide(&self, command: Command, at: Timestamp) -> Result<Vec<Event>, Rejection> {
-        self.admits(&command)?;
+        self.check_allowed(&command)?;
         // A clock that was set back must not make a span negative: order comes from the log.
         let at = at.max(self.last_at);
         let mut batch = Batch { state: self.clone(), at, events: Vec::new() };
@@ -45,7 +45,7 @@ impl RunState {
             Observation::LogRepaired(_) | Observation::SnapshotTaken(_) | Observation::Suspended(_)
         );
         if !is_aside {
-            batch.settle(cause);
+            batch.schedule(cause);
         }
         Ok(batch.events)
     }
@@ -61,9 +61,9 @@ struct Batch {
 impl Batch {
     fn conclude(&mut self, before: &RunState, command: &Command, cause: Seq) {
         match command {
-            Observation::WorkerFinished(event) => self.work_ended(before, event, cause),
-            Observation::CheckFinished(event) => self.check_ended(before, event, cause),
-            Observation::WorkerLost(event) | Observation::CheckLost(event) => self.try_again(event),
+            Observation::WorkerFinished(event) => self.on_worker_finished(before, event, cause),
+            Observation::CheckFinished(event) => self.on_check_finished(before, event, cause),
+            Observation::WorkerLost(event) | Observation::CheckLost(event) => self.retry_lost(event),
             Observation::RunResumed(event) if before.reopens(event.add_iterations) => {
                 self.reopen_ended_steps(None);
             }
@@ -127,13 +127,13 @@ impl Batch {
         iteration: Iteration,
         attempt: Attempt,
         what: Inquiry,
-        claim: Option<Box<Claimed>>,
+        claim: Option<Box<PendingClaim>>,
     ) {
         let step = step.clone();
         self.push(Conclusion::CheckRequested(CheckRequested { step, iteration, attempt, what, claim }));
     }
 
-    fn wait(&mut self, step: &Step, wait: Millis, then: Next, why: WaitReason, detail: String) {
+    fn wait(&mut self, step: &Step, wait: Millis, then: TurnKind, why: WaitReason, detail: String) {
         let until = self.at.after(wait);
         self.push(Conclusion::WaitRequested(WaitRequested {
             step: step.id.clone(),
@@ -149,7 +149,7 @@ impl Batch {
     }
 
     /// Only a person can help now.
-    fn blocked(&mut self, step: &StepId, needs: String, evidence: Vec<Seq>) {
+    fn block_step(&mut self, step: &StepId, needs: String, evidence: Vec<Seq>) {
         let cause = evidence.last().copied();
         self.end_step(step, StepEnd::Blocked(needs), evidence);
         self.stop(RunOutcome::Blocked, cause.unwrap_or(self.state.version));
@@ -158,5 +158,5 @@ impl Batch {
 
 /// Returns the kind of the active worker.
 fn kind_of(step: &Step, at: &StepState) -> WorkerKind {
-    at.whom(step).map_or(WorkerKind::Custom, |worker| worker.kind)
+    at.current_worker(step).map_or(WorkerKind::Custom, |worker| worker.kind)
 }

@@ -34,10 +34,10 @@ impl Diffstat {
     pub const FILES_MAX: usize = 20;
 
     /// Creates the statistics of all changed files.
-    pub fn of(mut files: Vec<ChangedFile>) -> Self {
+    pub fn from_files(mut files: Vec<ChangedFile>) -> Self {
         let sum = |lines: fn(&ChangedFile) -> u64| files.iter().map(lines).fold(0, u64::saturating_add);
-        let (added, removed) = (sum(|it| it.added), sum(|it| it.removed));
-        let lines = |it: &ChangedFile| it.added.saturating_add(it.removed);
+        let (added, removed) = (sum(|file| file.added), sum(|file| file.removed));
+        let lines = |file: &ChangedFile| file.added.saturating_add(file.removed);
         files.sort_by(|one, other| lines(other).cmp(&lines(one)).then_with(|| one.path.cmp(&other.path)));
         let files_left_out = files.len().saturating_sub(Self::FILES_MAX) as u64;
         files.truncate(Self::FILES_MAX);
@@ -50,9 +50,9 @@ impl Diffstat {
     }
 
     /// Joins the changes of two attempts, either of which may have none.
-    pub fn joined(one: Option<Self>, later: Option<&Self>) -> Option<Self> {
+    pub fn merge_all(one: Option<Self>, later: Option<&Self>) -> Option<Self> {
         match (one, later) {
-            (Some(one), Some(later)) => Some(one.and(later)),
+            (Some(one), Some(later)) => Some(one.merge(later)),
             (one, later) => one.or_else(|| later.cloned()),
         }
     }
@@ -60,7 +60,7 @@ impl Diffstat {
     /// Adds the changes of a later attempt. Lines that it changed again count twice, and so does a file left out of
     /// either one.
     #[must_use]
-    pub fn and(&self, later: &Self) -> Self {
+    pub fn merge(&self, later: &Self) -> Self {
         let mut files: BTreeMap<&str, ChangedFile> = BTreeMap::new();
         for file in self.files.iter().chain(&later.files) {
             let none = ChangedFile { added: 0, removed: 0, ..file.clone() };
@@ -68,7 +68,7 @@ impl Diffstat {
             all.added = all.added.saturating_add(file.added);
             all.removed = all.removed.saturating_add(file.removed);
         }
-        let named = Self::of(files.into_values().collect());
+        let named = Self::from_files(files.into_values().collect());
         let left_out = self.files_left_out.saturating_add(later.files_left_out);
         Self {
             files_left_out: named.files_left_out.saturating_add(left_out),
@@ -101,14 +101,14 @@ mod tests {
 
     #[test]
     fn the_most_changed_files_come_first_and_all_lines_count() {
-        let stat = Diffstat::of(files(&[("b", 1, 0), ("a", 0, 1), ("c", 2, 3)]));
+        let stat = Diffstat::from_files(files(&[("b", 1, 0), ("a", 0, 1), ("c", 2, 3)]));
         assert_eq!(stat.files, files(&[("c", 2, 3), ("a", 0, 1), ("b", 1, 0)]));
         assert_eq!((stat.added, stat.removed, stat.files_left_out), (3, 4, 0));
         let names: Vec<String> = (0..25).map(|at| format!("{at:02}")).collect();
         let many: Vec<_> = names.iter().map(|name| (name.as_str(), 1, 0)).collect();
-        let many = Diffstat::of(files(&many));
+        let many = Diffstat::from_files(files(&many));
         assert_eq!((many.files.len(), many.files_left_out, many.added), (20, 5, 25));
-        let both = stat.and(&many).and(&stat);
+        let both = stat.merge(&many).merge(&stat);
         assert_eq!((both.files.len(), both.files_left_out, both.added), (20, 10, 31));
         assert_eq!(both.files[0], files(&[("c", 4, 6)])[0]);
     }

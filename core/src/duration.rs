@@ -63,12 +63,12 @@ impl std::str::FromStr for Millis {
 }
 
 /// Formats a measured span in seconds: `0.4 s`, `12 s`.
-pub(crate) fn measured(Millis(ms): Millis) -> String {
+pub(crate) fn format_elapsed(Millis(ms): Millis) -> String {
     if ms < 10_000 { format!("{}.{} s", ms / 1000, ms % 1000 / 100) } else { format!("{} s", ms / 1000) }
 }
 
 /// Formats a span for display: `600 h`, `1 h 30 min`, `90 s`, `200 ms`.
-pub fn spoken(span: Millis) -> String {
+pub fn format_duration(span: Millis) -> String {
     let Millis(ms) = span;
     let parts = [(ms / 3_600_000, "h"), (ms / 60_000 % 60, "min"), (ms / 1000 % 60, "s"), (ms % 1000, "ms")];
     let shown: Vec<String> =

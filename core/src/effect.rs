@@ -2,24 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::completion::Phase;
+use crate::completion::Timing;
 use crate::event::{Inquiry, Purpose};
 use crate::id::{Attempt, Iteration, Millis, StepId};
-use crate::workflow::{CheckBy, Step};
+use crate::workflow::{CheckMethod, Step};
 
 /// Work that the shell is to perform. Performing it twice is harmless: the log knows what was begun.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Record that the turn begins, carry it out, record how it ended.
-    Perform(Turn, Due),
+    Perform(Turn, TurnId),
     /// End the process that is in flight for this step; its outcome is recorded as stopped.
     Stop(StepId),
 }
 
 /// Which attempt of what is due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Due {
+pub struct TurnId {
     /// The step.
     pub step: StepId,
     /// The iteration.
@@ -67,12 +67,12 @@ impl Turn {
         match (inquiry, step.check.as_ref().map(|check| &check.by)) {
             (Inquiry::Preflight, _) => Self::Preflight,
             (Inquiry::Closer, _) => Self::Closer,
-            (Inquiry::Check, Some(CheckBy::Exit(_))) => Self::Script,
-            (Inquiry::Check, Some(CheckBy::Agent(_))) => Self::Agent,
-            (Inquiry::Check, Some(CheckBy::Commands(_))) => Self::Commands,
+            (Inquiry::Check, Some(CheckMethod::Exit(_))) => Self::Script,
+            (Inquiry::Check, Some(CheckMethod::Agent(_))) => Self::Agent,
+            (Inquiry::Check, Some(CheckMethod::Commands(_))) => Self::Commands,
             // A step without a check is judged by its conditions.
             (Inquiry::Conditions, _)
-            | (Inquiry::Check, Some(CheckBy::Claim | CheckBy::Conditions) | None) => Self::Conditions,
+            | (Inquiry::Check, Some(CheckMethod::Claim | CheckMethod::Conditions) | None) => Self::Conditions,
         }
     }
 
@@ -102,10 +102,10 @@ impl Turn {
 
     /// Returns the time limit of one attempt.
     pub fn limit(self, step: &Step) -> Millis {
-        let of_phase = |phase| step.completion.as_ref().map_or(step.timeout, |it| it.limit(phase));
+        let of_phase = |phase| step.completion.as_ref().map_or(step.timeout, |rules| rules.limit(phase));
         match self {
-            Self::Preflight => of_phase(Phase::Preflight),
-            Self::Conditions => of_phase(Phase::AfterWork),
+            Self::Preflight => of_phase(Timing::Preflight),
+            Self::Conditions => of_phase(Timing::AfterWork),
             turn if turn.is_own_check() => step.check.as_ref().map_or(step.timeout, |check| check.timeout),
             _ => step.timeout,
         }

@@ -151,19 +151,19 @@ pub struct Digest(pub [u8; 32]);
 
 impl Digest {
     /// Returns the digest of `bytes`.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn sha256(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
     /// Returns the digest of these parts, in this order; where each ends is part of it.
-    pub fn of_parts(parts: &[&str]) -> Self {
+    pub fn sha256_parts(parts: &[&str]) -> Self {
         let length = parts.iter().map(|part| size_of::<u64>() + part.len()).sum();
         let mut bytes = Vec::with_capacity(length);
         for part in parts {
             bytes.extend((part.len() as u64).to_le_bytes());
             bytes.extend(part.as_bytes());
         }
-        Self::of(&bytes)
+        Self::sha256(&bytes)
     }
 
     /// Reads 64 hexadecimal digits.
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_digest_reads_back_and_nothing_else_is_one() {
-        let one = Digest::of(b"one");
+        let one = Digest::sha256(b"one");
         let mut text = one.digits().to_vec();
         assert_eq!(String::from_utf8(text.clone()).unwrap(), one.to_string());
         assert_eq!(Digest::parse(&text), Some(one));

@@ -40,7 +40,7 @@ pub fn is_prompt(line: &str) -> bool {
 /// assert_eq!(left_asking("Password: ", no_terminal, false).as_deref(), Some("Password:"));
 /// assert_eq!(left_asking("Why does this fail?\n", "", false), None);
 /// ```
-pub fn left_asking(stdout: &str, stderr: &str, ended_well: bool) -> Option<String> {
+pub fn detect_final(stdout: &str, stderr: &str, ended_well: bool) -> Option<String> {
     let (stdout, stderr) = (strip_ansi(stdout), strip_ansi(stderr));
     let (stdout, stderr) = (without_complaint(&stdout), without_complaint(&stderr));
     [(stdout, stderr), (stderr, stdout)].into_iter().find_map(|(text, other)| {
@@ -106,7 +106,7 @@ mod tests {
             ("", no_terminal, None, None),
             ("", "", None, None),
         ] {
-            let left = |ended_well| left_asking(stdout, stderr, ended_well);
+            let left = |ended_well| detect_final(stdout, stderr, ended_well);
             assert_eq!(left(false).as_deref(), failed, "{stdout:?} {stderr:?}");
             assert_eq!(left(true).as_deref(), ended_well, "{stdout:?} {stderr:?} at exit 0");
         }

@@ -59,6 +59,6 @@ pub mod timestamp;
 pub mod testing;
 
 pub use decide::{Command, Rejection};
-pub use effect::{Due, Effect, Turn};
+pub use effect::{Effect, Turn, TurnId};
 pub use event::{Conclusion, Event, Fact, Observation};
 pub use state::RunState;

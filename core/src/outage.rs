@@ -4,21 +4,21 @@
 //! A phrase counts at the beginning of a line, behind nothing but times, names and levels. A bare number or a word in
 //! a sentence never counts. If a worker exits with 0, only its last line is searched, and only for the reports of
 //! outages that worker CLIs print as if they were answers. Whether such a worker did any work is known elsewhere: see
-//! [`Outcome::only_says_so`](crate::event::Outcome). Structured output of a client outranks all of this.
+//! [`Outcome::failed_by_text_only`](crate::event::Outcome). Structured output of a client outranks all of this.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-use crate::call_report::Trouble;
+use crate::call_report::CallError;
 use crate::event::{ErrorClass, Exit};
 use crate::text::pattern::regex;
 use crate::truncate;
 
 /// Reason why a process did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct ExitFailure {
     /// Class of the failure.
     pub class: ErrorClass,
     /// Output line that the class is based on; `None` if it is based on the exit alone.
@@ -28,32 +28,34 @@ pub struct Failure {
     /// Delay that the output requests, in milliseconds.
     pub retry_after_ms: Option<u64>,
     /// Trouble, if it is known more precisely than the class.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<CallError>,
 }
 
-impl Failure {
+impl ExitFailure {
     /// Returns a failure with nothing known but its class.
-    pub fn of(class: ErrorClass) -> Self {
+    pub fn from_class(class: ErrorClass) -> Self {
         Self { class, phrase: None, resets: None, retry_after_ms: None, trouble: None }
     }
 }
 
 /// Returns the class of a trouble.
-pub fn class_of(trouble: Trouble) -> ErrorClass {
+pub fn class_of(trouble: CallError) -> ErrorClass {
     match trouble {
-        Trouble::RateLimit => ErrorClass::RetryableRateLimit,
-        Trouble::Overloaded | Trouble::Server => ErrorClass::RetryableService,
-        Trouble::Network => ErrorClass::RetryableNetwork,
-        Trouble::ContextOverflow
-        | Trouble::NoSession
-        | Trouble::Crashed
-        | Trouble::NoEnd
-        | Trouble::EmptyAnswer
-        | Trouble::TurnLimit
-        | Trouble::BudgetLimit
-        | Trouble::Interrupted
-        | Trouble::Unknown => ErrorClass::RetryableTransient,
-        Trouble::Auth | Trouble::Credit | Trouble::BadRequest | Trouble::Config => ErrorClass::NonRetryable,
+        CallError::RateLimit => ErrorClass::RetryableRateLimit,
+        CallError::Overloaded | CallError::Server => ErrorClass::RetryableService,
+        CallError::Network => ErrorClass::RetryableNetwork,
+        CallError::ContextOverflow
+        | CallError::NoSession
+        | CallError::Crashed
+        | CallError::NoEnd
+        | CallError::EmptyAnswer
+        | CallError::TurnLimit
+        | CallError::BudgetLimit
+        | CallError::Interrupted
+        | CallError::Unknown => ErrorClass::RetryableTransient,
+        CallError::Auth | CallError::Credit | CallError::BadRequest | CallError::Config => {
+            ErrorClass::NonRetryable
+        }
     }
 }
 
@@ -75,8 +77,8 @@ pub fn classify(
     exit: &Exit,
     stdout_tail: &str,
     stderr_tail: &str,
-) -> Option<Failure> {
-    let by_exit = |class| Some(Failure::of(class));
+) -> Option<ExitFailure> {
+    let by_exit = |class| Some(ExitFailure::from_class(class));
     let code = match exit {
         Exit::CouldNotStart(_) => return by_exit(ErrorClass::Fatal),
         Exit::TimedOut | Exit::Idle | Exit::Probed(_) => return by_exit(ErrorClass::RetryableTransient),
@@ -87,7 +89,7 @@ pub fn classify(
     };
     let ended_well = code == Some(0);
     let found = if worker_is_script || ended_well {
-        reported(ended_well, stdout_tail, stderr_tail)
+        find_reported_outage(ended_well, stdout_tail, stderr_tail)
     } else {
         phrase(stdout_tail, stderr_tail)
     };
@@ -110,25 +112,25 @@ const STDOUT_LINES_MAX: usize = 10;
 const LINE_BYTES_MAX: usize = 2000;
 
 /// Searches the lines of a failed worker CLI, the last ones first; standard error first.
-fn phrase(stdout: &str, stderr: &str) -> Option<Failure> {
+fn phrase(stdout: &str, stderr: &str) -> Option<ExitFailure> {
     let stderr = last_lines(stderr).take(STDERR_LINES_MAX);
     let stdout = last_lines(stdout).take(STDOUT_LINES_MAX);
     let lines: Vec<&str> = stderr.chain(stdout).collect();
-    let (line, trouble) = lines.iter().find_map(|line| Some((*line, stated(line)?)))?;
+    let (line, trouble) = lines.iter().find_map(|line| Some((*line, find_stated_error(line)?)))?;
     let mut failure = describe(line, trouble);
     // The delay is often on a separate line.
     if is_outage(failure.class) {
         failure.retry_after_ms =
             failure.retry_after_ms.or_else(|| lines.iter().find_map(|line| retry_after_ms(line)));
-        failure.resets = failure.resets.or_else(|| lines.iter().find_map(|line| resets(line)));
+        failure.resets = failure.resets.or_else(|| lines.iter().find_map(|line| reset_hint(line)));
     }
     Some(failure)
 }
 
 /// Searches the very last line for the report of an outage that looks like an answer.
-fn reported(ended_well: bool, stdout: &str, stderr: &str) -> Option<Failure> {
+fn find_reported_outage(ended_well: bool, stdout: &str, stderr: &str) -> Option<ExitFailure> {
     let line = last_lines(stdout).next().or_else(|| last_lines(stderr).next())?;
-    let trouble = trouble_of(line).filter(|_| REPORTED.is_match(line))?;
+    let trouble = classify_line(line).filter(|_| REPORTED.is_match(line))?;
     let is_over = ended_well && RETRYING.is_match(line);
     (!is_over).then(|| describe(line, trouble))
 }
@@ -147,12 +149,12 @@ fn last_lines(text: &str) -> impl Iterator<Item = &str> {
         .map(|line| truncate::head(line, LINE_BYTES_MAX))
 }
 
-fn describe(line: &str, trouble: Trouble) -> Failure {
-    Failure {
+fn describe(line: &str, trouble: CallError) -> ExitFailure {
+    ExitFailure {
         class: class_of(trouble),
         trouble: Some(trouble),
         phrase: Some(line.to_owned()),
-        resets: resets(line),
+        resets: reset_hint(line),
         retry_after_ms: retry_after_ms(line),
     }
 }
@@ -185,8 +187,8 @@ fn head_of_phrase() -> String {
     format!(r#"(?:^(?:{MARK}|\s)*|\(\d+\)|[:\["'({{=>|]|error|failed|fatal|warning|exception)[\s"'\[({{]*"#)
 }
 
-static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
-    use Trouble::{Auth, BadRequest, Credit, Network, Overloaded, RateLimit, Server};
+static PHRASES: LazyLock<Vec<(CallError, Regex)>> = LazyLock::new(|| {
+    use CallError::{Auth, BadRequest, Credit, Network, Overloaded, RateLimit, Server};
     let status = |codes: &str| {
         format!(
             r#"(?i)((?:\bhttp(?:/\d(?:\.\d)?)?(?: status| error| code)*[ :=]+|\bapi error[ :(]+(?:status )?|\bstatus(?:[ _]?code)?["']?\s*[:= ]\s*|\bstatus code of\s+|\berror code[:= ]\s*|["']?\bcode["']?\s*[:=]\s*["']?|\bunexpected status )(?:{codes})\b)"#
@@ -268,21 +270,22 @@ static PHRASES: LazyLock<Vec<(Trouble, Regex)>> = LazyLock::new(|| {
     .collect()
 });
 
-fn trouble_of(line: &str) -> Option<Trouble> {
+fn classify_line(line: &str) -> Option<CallError> {
     PHRASES.iter().find(|(_, pattern)| pattern.is_match(line)).map(|(trouble, _)| *trouble)
 }
 
 /// Returns the trouble that a known error text mentions, searching its lines from the end.
-pub fn mentioned(error: &str) -> Option<Trouble> {
-    last_lines(error).take(STDERR_LINES_MAX).find_map(trouble_of)
+pub fn find_error_phrase(error: &str) -> Option<CallError> {
+    last_lines(error).take(STDERR_LINES_MAX).find_map(classify_line)
 }
 
 /// Returns the trouble in a line that has the form of a program's error.
-fn stated(line: &str) -> Option<Trouble> {
+fn find_stated_error(line: &str) -> Option<CallError> {
     let is_stated = |pattern: &Regex| {
         let phrase = pattern.captures(line).and_then(|found| found.get(1));
-        phrase
-            .is_some_and(|it| begins_as_error(&line[..it.start()]) && !CONTINUED.is_match(&line[it.end()..]))
+        phrase.is_some_and(|phrase| {
+            begins_as_error(&line[..phrase.start()]) && !CONTINUED.is_match(&line[phrase.end()..])
+        })
     };
     PHRASES.iter().find(|(_, pattern)| is_stated(pattern)).map(|(trouble, _)| *trouble)
 }
@@ -306,7 +309,7 @@ fn begins_as_error(head: &str) -> bool {
 
 /// Parses the end of a limit: `... · resets 1pm (Asia/Seoul)`, `... try again at Nov 25th, 2026 3:04 PM`,
 /// `...|1700000000`, `Retry-After: Mon, 23 Nov 2026 15:00:00 GMT`, `limit reached until 15:00 UTC`.
-pub fn resets(line: &str) -> Option<String> {
+pub fn reset_hint(line: &str) -> Option<String> {
     if clock_span(line).is_some() {
         return None;
     }
@@ -350,7 +353,7 @@ const UNIT: &str =
 const BEFORE_MOMENT: &str = r"(?i)^[\s~:(]*(?:(?:at|on|in|after|by|about|around|approximately|the|next)\s+)*";
 
 /// Returns whether a text begins with a duration, a time of day or a date.
-pub fn is_moment(text: &str) -> bool {
+pub fn is_time(text: &str) -> bool {
     static SPAN: LazyLock<Regex> =
         LazyLock::new(|| regex(&format!(r"{BEFORE_MOMENT}\d+(?:\.\d+)?\s*(?:{UNIT}\d?\b|{UNIT}\d)")));
     is_clock(text) || SPAN.is_match(text)
@@ -402,7 +405,7 @@ pub fn retry_after_ms(line: &str) -> Option<u64> {
     let span = found.get(2)?;
     let has_unit = !span.as_str().trim_end().ends_with(|c: char| c.is_ascii_digit());
     // The start of a date is not a number of seconds, and neither is half of a range.
-    if !has_unit && (!found[1].is_empty() || goes_on(&line[span.start()..], span.as_str())) {
+    if !has_unit && (!found[1].is_empty() || is_continued(&line[span.start()..], span.as_str())) {
         return None;
     }
     let span = span.as_str().replace(',', " ").replace(" and ", " ");
@@ -418,12 +421,12 @@ fn clock_span(line: &str) -> Option<u64> {
         )
     });
     let found = SPAN.captures(line)?;
-    let number = |at: usize| found.get(at).map_or(Some(0), |it| it.as_str().parse::<u64>().ok());
+    let number = |at: usize| found.get(at).map_or(Some(0), |group| group.as_str().parse::<u64>().ok());
     Some(((number(1)? * 60 + number(2)?) * 60 + number(3)?) * 1000)
 }
 
 /// Returns whether a number without a unit is only the start of a longer value.
-fn goes_on(text: &str, number: &str) -> bool {
+fn is_continued(text: &str, number: &str) -> bool {
     static GOES_ON: LazyLock<Regex> = LazyLock::new(|| regex(r"^[-:,./]?\d"));
     is_clock(text) || GOES_ON.is_match(&text[number.len()..])
 }

@@ -13,10 +13,10 @@ use crate::id::{CheckId, Stage};
 use crate::interpolate;
 use crate::plural::count;
 use crate::prompt_layout;
-use crate::snapshot::on_one_line;
+use crate::snapshot::single_line;
 use crate::state::{Feedback, RunState, StepState};
-use crate::text::fence::{fenced, inert};
-use crate::workflow::{Check, CheckBy, Step, Work, Worker, WorkerKind};
+use crate::text::fence::{escape_markdown, fenced};
+use crate::workflow::{Check, CheckMethod, Step, StepKind, Worker, WorkerKind};
 
 /// Maximum fingerprints that a prompt lists.
 const FINGERPRINTS_MAX: usize = 20;
@@ -27,7 +27,7 @@ const REASONS_MAX: usize = 12;
 ///
 /// A script does not adapt to its prompt, so for `CUSTOM` it is only the findings of the last check. The script may
 /// read it from standard input or from `UNSTUCK_PROMPT_FILE`.
-pub fn work(
+pub fn worker_prompt(
     state: &RunState,
     step: &Step,
     at: &StepState,
@@ -48,7 +48,7 @@ pub fn work(
             section(&mut task, &registry.task);
             task
         }
-        name => told(name, state, step, at, registry),
+        name => value_of(name, state, step, at, registry),
     })
 }
 
@@ -56,7 +56,7 @@ pub fn work(
 fn diagnosis(state: &RunState, step: &Step, at: &StepState) -> String {
     let mut prompt = String::new();
     let run = state.run().map_or("", |run| run.as_str());
-    let own = step.diagnoser().map_or("", |worker| &worker.instructions);
+    let own = step.diagnosis_worker().map_or("", |worker| &worker.instructions);
     section(&mut prompt, own);
     section(
         &mut prompt,
@@ -65,21 +65,21 @@ fn diagnosis(state: &RunState, step: &Step, at: &StepState) -> String {
              work in a copy: nothing that you change stays. End with a few sentences for a person: what the cause is, where it \
              is and how that can be seen, why the attempts did not reach it, and what to do first. What each attempt \
              did is told by: unstuck show {run}",
-            what_repeats(at)
+            repeated_failures(at)
         ),
     );
-    if let Work::Worker(worker) = &step.work {
+    if let StepKind::Worker(worker) = &step.work {
         section(&mut prompt, &format!("## What was to be done\n\n{}", fenced(worker.instructions.trim())));
     }
-    section(&mut prompt, &overlay(state, step, at, &RegistryText::default()));
+    section(&mut prompt, &feedback_prompt(state, step, at, &RegistryText::default()));
     prompt
 }
 
 /// Returns the prompt of a step's checker. Empty for a script.
-pub fn check(state: &RunState, step: &Step, at: &StepState, id: &CheckId) -> String {
+pub fn check_prompt(state: &RunState, step: &Step, at: &StepState, id: &CheckId) -> String {
     let mut prompt = String::new();
     let Some(check) = &step.check else { return prompt };
-    let CheckBy::Agent(worker) = &check.by else { return prompt };
+    let CheckMethod::Agent(worker) = &check.by else { return prompt };
     section(&mut prompt, &unread_verdict(&at.feedback, id));
     section(&mut prompt, &script_of(worker, id));
     section(&mut prompt, &from_person(&at.feedback));
@@ -100,12 +100,12 @@ pub fn decision_file(check: &Check, id: &CheckId) -> Option<String> {
 
 /// Returns the findings of the last check, the input of a person and the demands of the stage; empty in a first
 /// iteration.
-pub fn overlay(state: &RunState, step: &Step, at: &StepState, registry: &RegistryText) -> String {
-    prompt_layout::render(prompt_layout::DEFAULT, |name| told(name, state, step, at, registry))
+pub fn feedback_prompt(state: &RunState, step: &Step, at: &StepState, registry: &RegistryText) -> String {
+    prompt_layout::render(prompt_layout::DEFAULT, |name| value_of(name, state, step, at, registry))
 }
 
 /// Returns the value of a placeholder about the progress so far; empty for any other placeholder.
-fn told(name: &str, state: &RunState, step: &Step, at: &StepState, registry: &RegistryText) -> String {
+fn value_of(name: &str, state: &RunState, step: &Step, at: &StepState, registry: &RegistryText) -> String {
     let feedback = &at.feedback;
     let judged = feedback.decision.is_some();
     match name {
@@ -138,15 +138,15 @@ fn from_person(feedback: &Feedback) -> String {
 }
 
 fn position(state: &RunState, step: &Step, at: &StepState) -> String {
-    let max = state.iterations_told(step, at);
+    let max = state.displayed_iterations(step, at);
     let mut text = format!(
         "Iteration {} of at most {max} of step {}, stage {}.",
         at.iteration,
         step.id,
         at.convergence.stage()
     );
-    for what in state.last_snapshot().iter().flat_map(|it| it.unfinished()) {
-        let _infallible = write!(text, "\nGit in the workspace: {}", on_one_line(what));
+    for what in state.last_snapshot().iter().flat_map(|snapshot| snapshot.unfinished()) {
+        let _infallible = write!(text, "\nGit in the workspace: {}", single_line(what));
     }
     text
 }
@@ -169,7 +169,7 @@ fn findings(at: &StepState) -> String {
         &at.workspace.drift.put_back,
         FINGERPRINTS_MAX,
     );
-    let shown = check_feedback::of(at);
+    let shown = check_feedback::render(at);
     if !shown.is_empty() {
         text.push_str(&shown);
     } else if !feedback.output.is_empty() {
@@ -180,8 +180,8 @@ fn findings(at: &StepState) -> String {
 }
 
 /// Describes the repetition that raised the stage.
-fn what_repeats(at: &StepState) -> String {
-    match at.convergence.raised_for() {
+fn repeated_failures(at: &StepState) -> String {
+    match at.convergence.escalation_cause() {
         Some((cause, count)) => stall(cause, count),
         None => "The same failures came back.".to_owned(),
     }
@@ -211,7 +211,7 @@ fn stall(cause: StallCause, count: u32) -> String {
 }
 
 fn stage_rules(step: &Step, at: &StepState) -> String {
-    let (stage, what) = (at.convergence.stage(), what_repeats(at));
+    let (stage, what) = (at.convergence.stage(), repeated_failures(at));
     let mut text = format!(
         "## Stage {stage}: minimal fix\n\n{what} The diagnosis behind them is probably wrong: look for another cause \
          first. Then make the smallest change that resolves the failures, refactor nothing, and undo what is \
@@ -269,7 +269,7 @@ fn unread_verdict(feedback: &Feedback, id: &CheckId) -> String {
     }
     let mut text = String::from("The last verdict could not be read:\n");
     for problem in feedback.problems.iter().take(REASONS_MAX) {
-        let _infallible = writeln!(text, "- {}", inert(problem));
+        let _infallible = writeln!(text, "- {}", escape_markdown(problem));
     }
     let _infallible = writeln!(text, "This is one that can be, all of it: {}", example(id));
     text
@@ -281,7 +281,7 @@ fn list(text: &mut String, title: &str, items: &[String], max: usize) {
     }
     let _infallible = writeln!(text, "\n{title}:");
     for item in items.iter().take(max) {
-        let _infallible = writeln!(text, "- {}", inert(item));
+        let _infallible = writeln!(text, "- {}", escape_markdown(item));
     }
     if items.len() > max {
         let _infallible = writeln!(text, "- and {} more", items.len() - max);
@@ -318,7 +318,7 @@ mod tests {
             ("one\n## two\n```\nthree", "one\n  \\## two\n  \\```\n  three"),
             ("", ""),
         ] {
-            assert_eq!(inert(text), want, "{text:?}");
+            assert_eq!(escape_markdown(text), want, "{text:?}");
         }
     }
 

@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::text::lines::{Line, line_of, lines};
+use crate::text::lines::{TextLine, line_of, lines};
 
 /// A prompt, prepared for the search.
 #[derive(Clone, Debug, Default)]
-pub struct Echo {
+pub struct PromptEcho {
     asked: BTreeSet<Pair>,
     /// Lines of the worker's text that the prompt quotes.
     own: BTreeSet<Pair>,
@@ -21,23 +21,23 @@ pub struct Echo {
 /// A line with the one above it; only letters and digits count.
 type Pair = (String, String);
 
-impl Echo {
+impl PromptEcho {
     /// Creates it from a prompt, and the part of the prompt that quotes the worker's last answer.
-    pub fn of(prompt: &str, own: &str) -> Self {
+    pub fn new(prompt: &str, own: &str) -> Self {
         Self { asked: pairs(prompt), own: pairs(own), whole: None }
     }
 
     /// Creates it from the prompt of a judge, which contains no answer in any context.
-    pub fn of_judge(prompt: &str) -> Self {
-        Self { whole: Some(unquoted(prompt)), ..Self::of(prompt, "") }
+    pub fn for_judge(prompt: &str) -> Self {
+        Self { whole: Some(without_quotes(prompt)), ..Self::new(prompt, "") }
     }
 
     /// Finds the lines of a message that repeat the prompt: each follows the same line there. A line of the quoted
     /// last answer has the status of the line above it, because a worker may end twice with the same text.
     pub fn in_message<'a>(&'a self, message: &'a str) -> Repeated<'a> {
         let mut above = (String::new(), false);
-        let repeats = |line: &Line<'_>| {
-            let bare = bare(line.text);
+        let repeats = |line: &TextLine<'_>| {
+            let bare = strip_quotes(line.text);
             if !bare.is_empty() {
                 let pair = (std::mem::take(&mut above.0), bare);
                 let is_own = !pair.0.is_empty() && self.own.contains(&pair);
@@ -54,36 +54,36 @@ impl Echo {
 
 /// A message, with the lines that repeat the prompt.
 pub struct Repeated<'a> {
-    echo: &'a Echo,
+    echo: &'a PromptEcho,
     message: &'a str,
-    pub(crate) lines: Vec<Line<'a>>,
+    pub(crate) lines: Vec<TextLine<'a>>,
     /// Whether each line repeats the prompt.
     pub(crate) repeats: Vec<bool>,
 }
 
 impl Repeated<'_> {
     /// Returns whether a part of the message repeats the prompt.
-    pub fn has(&self, part: &Range<usize>) -> bool {
+    pub fn contains(&self, part: &Range<usize>) -> bool {
         let last = line_of(&self.lines, part.end.max(part.start + 1) - 1);
         let in_place = self.repeats[line_of(&self.lines, part.start)..=last].iter().all(|repeats| *repeats);
-        let part = || unquoted(&self.message[part.clone()]);
+        let part = || without_quotes(&self.message[part.clone()]);
         in_place || self.echo.whole.as_ref().is_some_and(|whole| whole.contains(&part()))
     }
 }
 
 fn pairs(text: &str) -> BTreeSet<Pair> {
     let mut above = String::new();
-    let bare = lines(text).into_iter().map(|line| bare(line.text)).filter(|line| !line.is_empty());
+    let bare = lines(text).into_iter().map(|line| strip_quotes(line.text)).filter(|line| !line.is_empty());
     bare.map(|line| (std::mem::replace(&mut above, line.clone()), line)).collect()
 }
 
 /// Returns the letters and digits of a text, in lower case.
-fn bare(text: &str) -> String {
+fn strip_quotes(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// Returns a text without whitespace and quotation marks (`>`).
-fn unquoted(text: &str) -> String {
+fn without_quotes(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && *c != '>').collect()
 }
 
@@ -111,11 +111,14 @@ mod tests {
             ("Answer like this:\n{\"status\": \"done\"}", r#"{"status": "done"}"#, false),
         ] {
             let start = message.find(part).expect("it is there");
-            let (echo, span) = (Echo::of(PROMPT, OWN), start..start + part.len());
-            assert_eq!(echo.in_message(message).has(&span), expected, "{message}");
+            let (echo, span) = (PromptEcho::new(PROMPT, OWN), start..start + part.len());
+            assert_eq!(echo.in_message(message).contains(&span), expected, "{message}");
         }
         let part = r#"{"status": "in_progress"}"#;
-        let judge = Echo::of_judge(PROMPT);
-        assert!(judge.in_message(part).has(&(0..part.len())), "a judge has no words of its own in there");
+        let judge = PromptEcho::for_judge(PROMPT);
+        assert!(
+            judge.in_message(part).contains(&(0..part.len())),
+            "a judge has no words of its own in there"
+        );
     }
 }

@@ -76,7 +76,7 @@ pub fn check(template: &str) -> Result<(), String> {
 pub(crate) fn render(template: &str, value: impl Fn(&str) -> String) -> String {
     let mut prompt = String::new();
     for paragraph in template.split("\n\n") {
-        let (text, says_something) = filled(paragraph, &value);
+        let (text, says_something) = fill(paragraph, &value);
         let text = text.trim_end();
         if says_something && !text.is_empty() {
             if !prompt.is_empty() {
@@ -90,7 +90,7 @@ pub(crate) fn render(template: &str, value: impl Fn(&str) -> String) -> String {
 }
 
 /// Fills a paragraph in; returns also whether it has no placeholder, or one that is not empty.
-fn filled(paragraph: &str, value: &impl Fn(&str) -> String) -> (String, bool) {
+fn fill(paragraph: &str, value: &impl Fn(&str) -> String) -> (String, bool) {
     let mut says_something = !PLACEHOLDER.is_match(paragraph);
     let text = PLACEHOLDER.replace_all(paragraph, |found: &Captures<'_>| {
         let value = value(&found[1]);

@@ -83,7 +83,7 @@ fn path(word: &str) -> &str {
 fn run_by(program: &str, arguments: &[&str]) -> Vec<String> {
     let is_option = |word: &&&str| word.starts_with('-');
     let leads_elsewhere =
-        |options: &[&str]| arguments.iter().any(|word| options.iter().any(|it| word.starts_with(it)));
+        |options: &[&str]| arguments.iter().any(|word| options.iter().any(|option| word.starts_with(option)));
     if SHELLS.contains(&program) {
         // With these options the shell runs a text, or only parses the script.
         let runs = !arguments.iter().take_while(is_option).any(|word| word.contains(['c', 'n', 's']));
@@ -97,7 +97,7 @@ fn run_by(program: &str, arguments: &[&str]) -> Vec<String> {
             .into_iter()
             .collect();
     }
-    if let Some((_, rules)) = RULES.iter().find(|(it, _)| *it == program) {
+    if let Some((_, rules)) = RULES.iter().find(|(name, _)| *name == program) {
         let rules = rules.iter().filter(|_| !leads_elsewhere(&["-C", "-f", "-d", "--"]));
         return rules.map(|rules| (*rules).to_owned()).collect();
     }

@@ -20,9 +20,9 @@ pub struct Snapshot {
     /// Total size of these files, in bytes.
     pub bytes: u64,
     /// State of the repository; `None` if the workspace is in none.
-    pub repository: Option<Standing>,
+    pub repository: Option<RepositoryState>,
     /// Files that are not covered, by reason.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<Exclusion>,
     /// Sentences about limitations of this snapshot, for display.
     pub notes: Vec<String>,
     /// The number of open check boxes in its Markdown files; `None` if there are too many files to count.
@@ -32,7 +32,7 @@ pub struct Snapshot {
 
 /// Positions of HEAD, the stash and the other checkouts of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct RepositoryState {
     /// The branch; `None` if HEAD is detached.
     pub branch: Option<String>,
     /// The commit; `None` if there is none yet.
@@ -43,7 +43,7 @@ pub struct Standing {
     pub elsewhere: BTreeMap<String, String>,
 }
 
-impl Standing {
+impl RepositoryState {
     /// Returns whether the position of HEAD is known. Nothing follows from a HEAD that is unreadable or invalid.
     pub fn is_known(&self) -> bool {
         self.branch.is_some() || self.commit.is_some()
@@ -69,7 +69,7 @@ pub fn short_name(commit: &str) -> &str {
 
 /// Files that were left out for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct Exclusion {
     /// Reason, in a few words.
     pub reason: String,
     /// Number of files, or of directories with everything below.
@@ -78,7 +78,7 @@ pub struct LeftOut {
     pub examples: Vec<String>,
 }
 
-impl LeftOut {
+impl Exclusion {
     /// Reason for large ignored directories, such as `target` and `node_modules`.
     pub const IGNORED_FOLDER: &str = "ignored and full";
     /// Reason for files that the system does not allow Unstuck to read.
@@ -99,26 +99,26 @@ impl Snapshot {
     /// Returns a sentence about the files that it does not hold, so that they cannot be restored; `None` if there are
     /// none. It omits ignored directories, which their tools create again, the output of Unstuck, and repositories,
     /// which `undo --git` restores.
-    pub fn lacks(&self) -> Option<String> {
-        self.lacks_but(&[LeftOut::IGNORED_FOLDER, LeftOut::OWN_OUTPUT, LeftOut::REPOSITORY])
+    pub fn exclusion_note(&self) -> Option<String> {
+        self.exclusion_note_except(&[Exclusion::IGNORED_FOLDER, Exclusion::OWN_OUTPUT, Exclusion::REPOSITORY])
     }
 
-    /// Returns the sentence of [`Self::lacks`] including ignored directories, for an overview of what a snapshot
-    /// keeps: the reader knows whether a tool can create them again.
-    pub fn lacks_in_all(&self) -> Option<String> {
-        self.lacks_but(&[LeftOut::OWN_OUTPUT, LeftOut::REPOSITORY])
+    /// Returns the sentence of [`Self::exclusion_note`] including ignored directories, for an overview of what a
+    /// snapshot keeps: the reader knows whether a tool can create them again.
+    pub fn exclusion_note_with_ignored(&self) -> Option<String> {
+        self.exclusion_note_except(&[Exclusion::OWN_OUTPUT, Exclusion::REPOSITORY])
     }
 
-    fn lacks_but(&self, untold: &[&str]) -> Option<String> {
-        let is_told = |left: &&LeftOut| left.count > 0 && !untold.contains(&left.reason.as_str());
+    fn exclusion_note_except(&self, untold: &[&str]) -> Option<String> {
+        let is_told = |left: &&Exclusion| left.count > 0 && !untold.contains(&left.reason.as_str());
         let told = self.left_out.iter().filter(is_told);
         let parts = told.map(|left| {
             let named = left.examples.len() as u64;
             let more = if left.count > named { ", ..." } else { "" };
             // Tools write into such a directory all the time, so its changes are not reported later either.
-            let is_folder = left.reason == LeftOut::IGNORED_FOLDER;
+            let is_folder = left.reason == Exclusion::IGNORED_FOLDER;
             let unseen = if is_folder { "; what changes there is not seen" } else { "" };
-            let names: Vec<String> = left.examples.iter().map(|name| on_one_line(name)).collect();
+            let names: Vec<String> = left.examples.iter().map(|name| single_line(name)).collect();
             format!("{}{more} ({}{unseen})", names.join(", "), left.reason)
         });
         let parts: Vec<String> = parts.collect();
@@ -138,19 +138,21 @@ impl Snapshot {
 
     /// Returns a digest of the files and the commit.
     pub fn state(&self) -> Digest {
-        let commit = self.repository.as_ref().and_then(|it| it.commit.as_deref());
-        commit.map_or(self.work, |commit| Digest::of(format!("{} {commit}", self.work).as_bytes()))
+        let commit = self.repository.as_ref().and_then(|repository| repository.commit.as_deref());
+        commit.map_or(self.work, |commit| Digest::sha256(format!("{} {commit}", self.work).as_bytes()))
     }
 
     /// Returns whether the work is the same: the files that are not ignored, the commit and the branch.
     pub fn same_work(&self, other: &Self) -> bool {
-        let head = |it: &Self| it.repository.as_ref().map(|it| (it.branch.clone(), it.commit.clone()));
+        let head = |snapshot: &Self| {
+            snapshot.repository.as_ref().map(|state| (state.branch.clone(), state.commit.clone()))
+        };
         self.work == other.work && head(self) == head(other)
     }
 }
 
 /// Returns a name without line breaks and terminal control characters: a worker may have chosen it.
-pub fn on_one_line(name: &str) -> String {
+pub fn single_line(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
@@ -161,10 +163,10 @@ mod tests {
     #[test]
     fn a_name_stays_on_its_line() {
         let examples = vec!["a\nto undo this: b".to_owned(), "\u{1b}[31mc".to_owned(), "d e".to_owned()];
-        let left = LeftOut { reason: "a pipe, socket or device".to_owned(), count: 3, examples };
+        let left = Exclusion { reason: "a pipe, socket or device".to_owned(), count: 3, examples };
         let snapshot = Snapshot { left_out: vec![left], ..Snapshot::default() };
         assert_eq!(
-            snapshot.lacks().unwrap(),
+            snapshot.exclusion_note().unwrap(),
             "no snapshot holds these, so no undo brings them back: a\u{fffd}to undo this: b, \u{fffd}[31mc, d e (a pipe, socket or device)"
         );
     }

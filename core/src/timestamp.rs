@@ -50,7 +50,7 @@ mod tests {
             ("tomorrow", None),
             ("", None),
         ] {
-            assert_eq!(parse(text).map(|it| it.0), want, "{text}");
+            assert_eq!(parse(text).map(|time| time.0), want, "{text}");
         }
     }
 }

@@ -1,16 +1,16 @@
 //! Child runs and the money of their parent.
 
 use proptest::prelude::*;
-use unstuck_core::cost::{Spent, Sum};
+use unstuck_core::cost::{CostTotal, Spend};
 use unstuck_core::decide::Rejection;
 use unstuck_core::effect::Turn;
 use unstuck_core::event::{
     AnswerGiven, ChildEnd, DecisionFile, Exit, Outcome, RunOutcome, RunResumed, RunStarted, WorkerFinished,
 };
 use unstuck_core::id::{CheckId, Digest, Iteration, RunId, StepId, Timestamp};
-use unstuck_core::testing::{run_started, started, step};
-use unstuck_core::workflow::{Budget, OnFailure, Step, Subworkflow, Work, Workflow};
-use unstuck_core::{Due, Effect, Observation, RunState};
+use unstuck_core::testing::{run_started, started_event, step};
+use unstuck_core::workflow::{Budget, OnFailure, Step, StepKind, Subworkflow, Workflow};
+use unstuck_core::{Effect, Observation, RunState, TurnId};
 
 const NAMES: [&str; 2] = ["a", "b"];
 
@@ -30,7 +30,7 @@ fn calls(id: &str) -> Step {
         exports_replace: false,
         event_prefix: None,
     };
-    Step { work: Work::Subworkflow(work), ..step(id) }
+    Step { work: StepKind::Subworkflow(work), ..step(id) }
 }
 
 fn run(workflow: Workflow) -> RunState {
@@ -46,7 +46,7 @@ fn give(state: RunState, command: Observation) -> Result<RunState, Rejection> {
 /// Starts everything that is due.
 fn begin(mut state: RunState) -> RunState {
     while let Some(Effect::Perform(_, due)) = state.pending_effects().into_iter().next() {
-        let begun = started(&state, &due, false, CheckId::new("none"), Digest::of(b""));
+        let begun = started_event(&state, &due, false, CheckId::new("none"), Digest::sha256(b""));
         state = give(state, begun).expect("it is due");
     }
     state
@@ -55,12 +55,12 @@ fn begin(mut state: RunState) -> RunState {
 /// Ends the child run of a step with this lifetime spending.
 fn end(state: RunState, name: &str, end: RunOutcome, micro_usd: u64) -> RunState {
     let (_, at) = state.step(&StepId::from(name)).expect("a step");
-    let Due { step, iteration, attempt } =
-        Due { step: name.into(), iteration: at.iteration, attempt: at.attempt };
-    let spent = Spent { calls: 1, reported: Sum { micro_usd, calls: 1 }, ..Spent::default() };
+    let TurnId { step, iteration, attempt } =
+        TurnId { step: name.into(), iteration: at.iteration, attempt: at.attempt };
+    let spent = Spend { calls: 1, reported: CostTotal { micro_usd, calls: 1 }, ..Spend::default() };
     let outcome = Outcome {
         answer: "a login".to_owned(),
-        ..Outcome::of(Exit::Child(ChildEnd { run: RunId::new(name), end, spent }))
+        ..Outcome::from_exit(Exit::Child(ChildEnd { run: RunId::new(name), end, spent }))
     };
     let finished = WorkerFinished {
         step,
@@ -89,7 +89,7 @@ fn a_child_that_needs_a_person_or_iterations_ends_its_parent_so_and_is_taken_up_
     ] {
         let state = end(end(begin(parent(100)), "a", ended, 40), "b", RunOutcome::Complete, 0);
         assert_eq!(state.outcome(), Some(outcome));
-        let needs: Vec<_> = state.blocked().collect();
+        let needs: Vec<_> = state.blocked_steps().collect();
         assert_eq!(!needs.is_empty(), ended == RunOutcome::Blocked, "{needs:?}");
         let state = give(state, on).expect("it goes on");
         let due: Vec<Effect> = state.pending_effects();

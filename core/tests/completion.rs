@@ -5,21 +5,21 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 use unstuck_core::completion::SuccessWhen;
 use unstuck_core::completion::{
-    AnswerFormat, Closer, Completion, Condition, Form, OnFailed, Pattern, Phase, Run, StepPrompts, Template,
-    Validator,
+    AnswerFormat, AnswerSchema, Completion, Condition, FailurePattern, OnValidatorFailure, Reviewer,
+    StepPrompts, Template, Timing, Validator, ValidatorKind,
 };
 use unstuck_core::event::{
     CheckFinished, CheckStarted, Conclusion, DecisionFile, Exit, Fact, Inquiry, Outcome, RunResumed, StepEnd,
     VerdictReached, WorkerFinished, WorkerStarted,
 };
 use unstuck_core::evidence::Decision;
-use unstuck_core::evidence::{AnswerSeen, Violation};
-use unstuck_core::evidence::{Failure, Fingerprint, What};
-use unstuck_core::evidence::{Report, ValidatorOutcome, ValidatorResult};
+use unstuck_core::evidence::{Failure, FailureSubject, Fingerprint};
+use unstuck_core::evidence::{FailureReport, ValidatorOutcome, ValidatorResult};
+use unstuck_core::evidence::{ParsedAnswer, SchemaViolation};
 use unstuck_core::id::{Blob, Digest, Millis};
-use unstuck_core::judge::declaration::wants_repeat;
-use unstuck_core::testing::{Script, World, script_worker, snapshot, step};
-use unstuck_core::workflow::{CheckBy, Step, WorkerKind, Workflow};
+use unstuck_core::judge::declared_status::wants_repeat;
+use unstuck_core::testing::{Script, ScriptedWorld, script_worker, snapshot, step};
+use unstuck_core::workflow::{CheckMethod, Step, WorkerKind, Workflow};
 use unstuck_core::{Effect, Event, Observation};
 
 /// Scripted answers, in order.
@@ -43,8 +43,8 @@ const COMPLETE: &str = r#"{"status": "completed"}"#;
 const ALL_DONE: &str = r#"{"checklist": [{"id": "a", "description": "A", "completed": true}], "allComplete": true, "summary": "ok"}"#;
 const ONE_OPEN: &str = r#"{"checklist": [{"id": "a", "description": "A", "completed": false}], "allComplete": true, "summary": "ok"}"#;
 
-fn condition(name: &str, phase: Phase) -> Condition {
-    let pattern = Pattern {
+fn condition(name: &str, phase: Timing) -> Condition {
+    let pattern = FailurePattern {
         name: "p".to_owned(),
         description: "It fails".to_owned(),
         params: Vec::new(),
@@ -54,7 +54,7 @@ fn condition(name: &str, phase: Phase) -> Condition {
     Condition {
         validator: Validator {
             name: name.to_owned(),
-            run: Run::Command("true".to_owned()),
+            run: ValidatorKind::Command("true".to_owned()),
             success_when: Some(SuccessWhen::ExitCode(vec![0])),
             exit_codes: vec![0],
             phase,
@@ -69,12 +69,12 @@ fn condition(name: &str, phase: Phase) -> Condition {
 
 /// Two conditions, `a` and `b`; three attempts.
 fn two() -> Completion {
-    let conditions = ["a", "b"].map(|name| condition(name, Phase::AfterWork)).to_vec();
+    let conditions = ["a", "b"].map(|name| condition(name, Timing::AfterWork)).to_vec();
     Completion { conditions, max_attempts: 3, ..Completion::default() }
 }
 
 fn with_answer(completion: Completion) -> Completion {
-    let form = Form::Json { schema: None, source: String::new(), digests: [].into() };
+    let form = AnswerSchema::Json { schema: None, source: String::new(), digests: [].into() };
     Completion { answer: Some(AnswerFormat { form, template: None, declares: true }), ..completion }
 }
 
@@ -82,35 +82,35 @@ fn with_closer(completion: Completion) -> Completion {
     let prompt =
         Template { file: "complete/f_default.md".to_owned(), text: "Is it?".to_owned(), custom: Vec::new() };
     let closer =
-        Closer { worker: script_worker(WorkerKind::Command, ""), prompt, required: vec!["a".to_owned()] };
+        Reviewer { worker: script_worker(WorkerKind::Command, ""), prompt, required: vec!["a".to_owned()] };
     Completion { closer: Some(closer), ..completion }
 }
 
 fn looped(completion: Completion, max_iterations: u32) -> Step {
-    Step { completion: Some(completion), ..step("work").checked(CheckBy::Conditions, max_iterations) }
+    Step { completion: Some(completion), ..step("work").with_check(CheckMethod::Conditions, max_iterations) }
 }
 
-fn seen(says: &Says) -> Option<Box<AnswerSeen>> {
+fn seen(says: &Says) -> Option<Box<ParsedAnswer>> {
     match says {
         Answers(json) => {
-            Some(Box::new(AnswerSeen { value: Some((*json).to_owned()), ..AnswerSeen::default() }))
+            Some(Box::new(ParsedAnswer { value: Some((*json).to_owned()), ..ParsedAnswer::default() }))
         }
-        Babbles => Some(Box::new(AnswerSeen {
-            violations: vec![Violation {
+        Babbles => Some(Box::new(ParsedAnswer {
+            violations: vec![SchemaViolation {
                 path: "status".to_owned(),
                 keyword: "required".to_owned(),
                 schema_path: String::new(),
                 message: "is missing".to_owned(),
                 allowed: Vec::new(),
             }],
-            ..AnswerSeen::default()
+            ..ParsedAnswer::default()
         })),
         Done | Found(_) | Unsettled(_) => None,
     }
 }
 
-fn results(step: &Step, phase: Phase, found: &str) -> Vec<ValidatorResult> {
-    let asked = step.completion.iter().flat_map(|it| it.asked(phase));
+fn results(step: &Step, phase: Timing, found: &str) -> Vec<ValidatorResult> {
+    let asked = step.completion.iter().flat_map(|rules| rules.conditions_in(phase));
     let result = |(condition, letter): (&Condition, char)| ValidatorResult {
         validator: condition.validator.name.clone(),
         outcome: match letter {
@@ -125,7 +125,7 @@ fn results(step: &Step, phase: Phase, found: &str) -> Vec<ValidatorResult> {
         stdout_end: String::new(),
         stderr_end: String::new(),
         error: String::new(),
-        report: Report { summary: "it is red".to_owned(), ..Report::default() },
+        report: FailureReport { summary: "it is red".to_owned(), ..FailureReport::default() },
         params: [].into(),
         failures: failures(&condition.validator.name, letter),
         unparsed: false,
@@ -141,17 +141,17 @@ fn failures(validator: &str, letter: char) -> Vec<Failure> {
         '0'..='9' => format!("validator:{validator}:{letter}"),
         _ => return Vec::new(),
     };
-    let fingerprint = Fingerprint::recorded(fingerprint);
-    vec![Failure { fingerprint, ..Failure::named(validator, "failed", What::Whole, "") }]
+    let fingerprint = Fingerprint::from_recorded(fingerprint);
+    vec![Failure { fingerprint, ..Failure::synthetic(validator, "failed", FailureSubject::Whole, "") }]
 }
 
 /// Plays the answers; stops when none is left, or the run has ended.
-fn play(world: &mut World, says: &mut VecDeque<Says>) {
+fn play(world: &mut ScriptedWorld, says: &mut VecDeque<Says>) {
     while let Some(effect) = world.state.pending_effects().into_iter().next() {
         let Some(said) = says.pop_front() else { return };
         let (step, at) = world.state.steps().next().expect("a step");
         let (step, inquiry) = (step.clone(), at.verdicts.inquiry);
-        let prompt = Blob { digest: Digest::of(b""), size: 0 };
+        let prompt = Blob { digest: Digest::sha256(b""), size: 0 };
         match effect {
             Effect::Perform(turn, due) if !turn.is_check() => {
                 let started = WorkerStarted {
@@ -173,7 +173,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                     step: due.step,
                     iteration: due.iteration,
                     attempt: due.attempt,
-                    outcome: Outcome::of(Exit::Code(0)),
+                    outcome: Outcome::from_exit(Exit::Code(0)),
                     decision_file: DecisionFile::NotConfigured,
                     changed: Some(true),
                     snapshot: None,
@@ -197,7 +197,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                     call: None,
                 };
                 world.give(Observation::CheckStarted(started)).expect("a check is due");
-                let phase = if inquiry == Inquiry::Preflight { Phase::Preflight } else { Phase::AfterWork };
+                let phase = if inquiry == Inquiry::Preflight { Timing::Preflight } else { Timing::AfterWork };
                 let validators = match &said {
                     Found(found) | Unsettled(found) => results(&step, phase, found),
                     _ => Vec::new(),
@@ -207,7 +207,7 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
                     iteration: due.iteration,
                     attempt: due.attempt,
                     check_id: "id".into(),
-                    outcome: Outcome::of(Exit::Code(0)),
+                    outcome: Outcome::from_exit(Exit::Code(0)),
                     decision_file: DecisionFile::NotConfigured,
                     commands: Vec::new(),
                     drift: None,
@@ -225,8 +225,8 @@ fn play(world: &mut World, says: &mut VecDeque<Says>) {
     }
 }
 
-fn played(completion: Completion, says: &[Says]) -> World {
-    let mut world = World::start(Workflow::of_steps(vec![looped(completion, 25)]), Script::default());
+fn played(completion: Completion, says: &[Says]) -> ScriptedWorld {
+    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![looped(completion, 25)]), Script::default());
     play(&mut world, &mut says.iter().cloned().collect());
     world
 }
@@ -234,17 +234,20 @@ fn played(completion: Completion, says: &[Says]) -> World {
 fn verdicts(events: &[Event]) -> Vec<&VerdictReached> {
     let mut all = Vec::new();
     for event in events {
-        if let Fact::Concluded(Conclusion::VerdictReached(it)) = &event.fact {
-            all.push(it);
+        if let Fact::Concluded(Conclusion::VerdictReached(verdict)) = &event.fact {
+            all.push(verdict);
         }
     }
     all
 }
 
 /// Describes the state of a step in one line: its end or phase, and the fingerprints of the last verdict.
-fn stands(world: &World) -> String {
+fn stands(world: &ScriptedWorld) -> String {
     let (_, at) = world.state.steps().next().expect("a step");
-    let last = verdicts(&world.history.events).last().map(|it| it.fingerprints.join(" ")).unwrap_or_default();
+    let last = verdicts(&world.history.events)
+        .last()
+        .map(|verdict| verdict.fingerprints.join(" "))
+        .unwrap_or_default();
     let phase = match at.phase.end() {
         Some(StepEnd::ConditionFailed(why)) => format!("condition failed: {why}"),
         Some(StepEnd::AttemptsExhausted(why)) => format!("exhausted: {why}"),
@@ -268,12 +271,12 @@ fn verifiers_run_in_order_and_their_answers_decide() {
     };
     let preflight = || {
         let mut completion = two();
-        completion.conditions.insert(0, condition("first", Phase::Preflight));
+        completion.conditions.insert(0, condition("first", Timing::Preflight));
         completion
     };
     let unrecoverable = || {
-        let mut completion = Completion { on_failure: OnFailed::Skip, ..two() };
-        completion.conditions.push(condition("final", Phase::AfterWork));
+        let mut completion = Completion { on_failure: OnValidatorFailure::Skip, ..two() };
+        completion.conditions.push(condition("final", Timing::AfterWork));
         completion
     };
     let repeat = Answers(r#"{"next_action": {"action": "repeat"}}"#);
@@ -333,11 +336,16 @@ fn verifiers_run_in_order_and_their_answers_decide() {
         ),
         (
             "abort",
-            Completion { on_failure: OnFailed::Abort, ..two() },
+            Completion { on_failure: OnValidatorFailure::Abort, ..two() },
             vec![Done, Found("-+")],
             "condition failed: a: it is red [validator:a]",
         ),
-        ("skip", Completion { on_failure: OnFailed::Skip, ..two() }, vec![Done, Found("-+")], "Complete []"),
+        (
+            "skip",
+            Completion { on_failure: OnValidatorFailure::Skip, ..two() },
+            vec![Done, Found("-+")],
+            "Complete []",
+        ),
         (
             "what cannot be mended is not skipped",
             unrecoverable(),
@@ -482,7 +490,7 @@ fn recorded(completion: &Completion, rounds: &[Says]) -> Vec<String> {
 #[test]
 fn recorded_chains_of_failures_end_as_wanted() {
     let of = |names: &[&str], on_failure, max_attempts| Completion {
-        conditions: names.iter().map(|name| condition(name, Phase::AfterWork)).collect(),
+        conditions: names.iter().map(|name| condition(name, Timing::AfterWork)).collect(),
         on_failure,
         max_attempts,
         ..Completion::default()
@@ -490,18 +498,23 @@ fn recorded_chains_of_failures_end_as_wanted() {
     let one = |on_failure, max_attempts| of(&["a"], on_failure, max_attempts);
     let red = Found("-");
     for (id, completion, rounds, want) in [
-        ("002", one(OnFailed::Retry, 1), vec![red.clone()], "abort"),
-        ("003", one(OnFailed::Retry, 3), vec![red.clone(); 3], "retry retry abort"),
-        ("004", one(OnFailed::Abort, 3), vec![red.clone()], "abort"),
-        ("005", one(OnFailed::Skip, 3), vec![red.clone()], "complete"),
-        ("007: `final` is unrecoverable", of(&["final"], OnFailed::Skip, 3), vec![red], "abort"),
+        ("002", one(OnValidatorFailure::Retry, 1), vec![red.clone()], "abort"),
+        ("003", one(OnValidatorFailure::Retry, 3), vec![red.clone(); 3], "retry retry abort"),
+        ("004", one(OnValidatorFailure::Abort, 3), vec![red.clone()], "abort"),
+        ("005", one(OnValidatorFailure::Skip, 3), vec![red.clone()], "complete"),
+        ("007: `final` is unrecoverable", of(&["final"], OnValidatorFailure::Skip, 3), vec![red], "abort"),
         (
             "010",
-            of(&["a", "b", "c"], OnFailed::Retry, 3),
+            of(&["a", "b", "c"], OnValidatorFailure::Retry, 3),
             vec![Found("-++"), Found("+-+"), Found("++-")],
             "retry retry retry",
         ),
-        ("011", with_answer(one(OnFailed::Retry, 3)), vec![Babbles, Babbles, Babbles], "retry retry abort"),
+        (
+            "011",
+            with_answer(one(OnValidatorFailure::Retry, 3)),
+            vec![Babbles, Babbles, Babbles],
+            "retry retry abort",
+        ),
     ] {
         assert_eq!(recorded(&completion, &rounds).join(" "), want, "validation_chain-{id}");
     }
@@ -511,7 +524,7 @@ fn recorded_chains_of_failures_end_as_wanted() {
 #[test]
 fn preflight_condition_uses_no_attempt() {
     let mut completion = two();
-    completion.conditions.insert(0, condition("first", Phase::Preflight));
+    completion.conditions.insert(0, condition("first", Timing::Preflight));
     let failing = [Found("+"), Done, Found("+-"), Done, Found("+-")];
     assert_eq!(stands(&played(completion.clone(), &failing)), "iteration 3 Check [validator:b]");
     let world = played(completion, &[Found("-")]);
@@ -534,7 +547,7 @@ fn a_closer_that_changed_the_workspace_has_the_conditions_asked_again() {
     let (step, at) = world.state.steps().next().expect("a step");
     assert_eq!(at.verdicts.inquiry, Inquiry::Closer);
     let (id, iteration) = (step.id.clone(), at.iteration);
-    let prompt = Blob { digest: Digest::of(b""), size: 0 };
+    let prompt = Blob { digest: Digest::sha256(b""), size: 0 };
     let started = CheckStarted {
         step: id.clone(),
         iteration,
@@ -553,7 +566,7 @@ fn a_closer_that_changed_the_workspace_has_the_conditions_asked_again() {
         iteration,
         attempt,
         check_id: "id".into(),
-        outcome: Outcome::of(Exit::Code(0)),
+        outcome: Outcome::from_exit(Exit::Code(0)),
         decision_file: DecisionFile::NotConfigured,
         commands: Vec::new(),
         drift: None,
@@ -588,13 +601,13 @@ proptest! {
     #[test]
     fn complete_implies_that_every_condition_held_after_the_last_work(
         letters in prop::collection::vec((0..6_u8, 0..2_u8), 1..40),
-        on_failure in prop::sample::select(vec![OnFailed::Retry, OnFailed::Abort]),
+        on_failure in prop::sample::select(vec![OnValidatorFailure::Retry, OnValidatorFailure::Abort]),
         kind in 0..4_u8,
     ) {
         let mut completion = Completion { on_failure, ..two() };
         if kind & 1 == 1 { completion = with_answer(completion); }
         if kind & 2 == 2 { completion = with_closer(completion); }
-        let mut world = World::start(Workflow::of_steps(vec![looped(completion, 12)]), Script::default());
+        let mut world = ScriptedWorld::start(Workflow::of_steps(vec![looped(completion, 12)]), Script::default());
         for (letter, other) in letters {
             let asks = world.state.steps().next().expect("a step").1.verdicts.inquiry;
             let checks = matches!(world.state.pending_effects().first(), Some(Effect::Perform(turn, _)) if turn.is_check());
@@ -611,22 +624,23 @@ proptest! {
             !matches!(event.fact, Fact::Observed(Observation::WorkerFinished(_)))
         });
         let held = after_work.filter_map(|event| match &event.fact {
-            Fact::Observed(Observation::CheckFinished(it)) if !it.validators.is_empty() => Some(&it.validators),
+            Fact::Observed(Observation::CheckFinished(end)) if !end.validators.is_empty() => Some(&end.validators),
             _ => None,
-        }).next().is_some_and(|found| found.iter().all(|it| it.outcome == ValidatorOutcome::Pass));
+        }).next().is_some_and(|found| found.iter().all(|result| result.outcome == ValidatorOutcome::Pass));
         prop_assert!(!complete || held);
     }
 }
 
 /// Returns a step whose answer has to meet this schema.
 fn with_schema(schema: serde_json::Value) -> Completion {
-    let form = Form::Json { schema: Some(schema), source: "s".to_owned(), digests: [].into() };
+    let form = AnswerSchema::Json { schema: Some(schema), source: "s".to_owned(), digests: [].into() };
     Completion { answer: Some(AnswerFormat { form, template: None, declares: true }), ..two() }
 }
 
 #[test]
 fn a_schema_is_recorded_as_text_so_that_its_depth_is_its_own() {
-    let nested = |levels| (0..levels).fold(serde_json::json!(true), |it, _| serde_json::json!({ "not": it }));
+    let nested =
+        |levels| (0..levels).fold(serde_json::json!(true), |schema, _| serde_json::json!({ "not": schema }));
     for schema in [serde_json::json!({"type": "object"}), serde_json::json!(false), nested(120)] {
         let completion = with_schema(schema.clone());
         // As deep in other JSON as an event of the log would be, and deeper.
@@ -637,8 +651,11 @@ fn a_schema_is_recorded_as_text_so_that_its_depth_is_its_own() {
         assert_eq!(found, completion);
     }
     let by_hand = serde_json::json!({"json": {"schema": {"type": "object"}, "source": "s", "digests": {}}});
-    let form: Form = serde_json::from_value(by_hand).expect("a form");
-    assert_eq!(Some(form), with_schema(serde_json::json!({"type": "object"})).answer.map(|it| it.form));
+    let form: AnswerSchema = serde_json::from_value(by_hand).expect("a form");
+    assert_eq!(
+        Some(form),
+        with_schema(serde_json::json!({"type": "object"})).answer.map(|answer| answer.form)
+    );
     let too_deep = serde_json::to_string(&with_schema(nested(200))).expect("it can be written");
     assert!(serde_json::from_str::<Completion>(&too_deep).is_err());
 }

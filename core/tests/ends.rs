@@ -1,15 +1,15 @@
 //! Decisions after a worker has ended: its actions and results count more than its text.
 
 use unstuck_core::Observation;
-use unstuck_core::call_report::{CallEnd, Counts, Earlier, Reading, Trouble};
+use unstuck_core::call_report::{CallEnd, CallError, CallReport, PriorUsage, ToolCounts};
 use unstuck_core::event::{
     Bytes, Conclusion, DecisionFile, Exit, Fact, Outcome, RegistryText, StepEnd, WaitReason, WorkerFinished,
     WorkerStarted,
 };
 use unstuck_core::evidence::{Decision, Refusal};
 use unstuck_core::id::{Blob, CheckId, Digest, Millis, StepId};
-use unstuck_core::testing::{Script, World, script_worker, step};
-use unstuck_core::workflow::{CheckBy, Step, WorkerKind, Workflow};
+use unstuck_core::testing::{Script, ScriptedWorld, script_worker, step};
+use unstuck_core::workflow::{CheckMethod, Step, WorkerKind, Workflow};
 
 const ID: &str = "0190a000-0000-7000-8000-000000000001";
 const LIMIT: &str = "You've hit your limit · resets 1pm (Asia/Seoul)\n";
@@ -24,7 +24,7 @@ struct Left {
     stderr: &'static str,
     file: &'static str,
     changed: Option<bool>,
-    told: Option<Reading>,
+    told: Option<CallReport>,
     /// The part of its prompt that comes from a steps registry.
     asked: &'static str,
 }
@@ -42,8 +42,8 @@ impl Left {
         Self { file, ..self }
     }
 
-    fn told(self, end: CallEnd, trouble: Option<Trouble>) -> Self {
-        let told = Reading {
+    fn told(self, end: CallEnd, trouble: Option<CallError>) -> Self {
+        let told = CallReport {
             client: "claude".to_owned(),
             end,
             trouble,
@@ -57,8 +57,8 @@ impl Left {
             usage: None,
             at_least: None,
             cost: None,
-            earlier: Earlier::default(),
-            counts: Counts::default(),
+            earlier: PriorUsage::default(),
+            counts: ToolCounts::default(),
             files: Vec::new(),
         };
         Self { told: Some(told), ..self }
@@ -67,14 +67,14 @@ impl Left {
 
 /// Returns the consequence for the step, in a word.
 fn follows(step: Step, left: Left) -> String {
-    let mut world = World::start(Workflow::of_steps(vec![step]), Script::default());
+    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![step]), Script::default());
     let (step, at) = world.state.steps().next().expect("a step");
     let (step, iteration, attempt) = (step.id.clone(), at.iteration, at.attempt);
     let started = WorkerStarted {
         step: step.clone(),
         iteration,
         attempt,
-        prompt: Blob { digest: Digest::of(b""), size: 0 },
+        prompt: Blob { digest: Digest::sha256(b""), size: 0 },
         limit: Millis(1),
         check_id: Some(CheckId::new(ID)),
         moved_aside: None,
@@ -96,7 +96,7 @@ fn follows(step: Step, left: Left) -> String {
             answer: left.stdout.to_owned(),
             stderr_tail: left.stderr.to_owned(),
             reading: left.told.map(Box::new),
-            ..Outcome::of(Exit::Code(left.code))
+            ..Outcome::from_exit(Exit::Code(left.code))
         },
         decision_file,
         changed: left.changed,
@@ -136,11 +136,11 @@ fn alone() -> Step {
 }
 
 fn checked() -> Step {
-    alone().checked(CheckBy::Exit(script_worker(WorkerKind::Custom, "check it")), 2)
+    alone().with_check(CheckMethod::Exit(script_worker(WorkerKind::Custom, "check it")), 2)
 }
 
 fn claims() -> Step {
-    alone().checked(CheckBy::Claim, 2)
+    alone().with_check(CheckMethod::Claim, 2)
 }
 
 fn check(rows: &[(Step, Left, &str)]) {
@@ -171,11 +171,11 @@ fn worker_with_work_or_verdict_and_good_end_is_not_an_outage() {
         // No check would verify its work.
         (alone(), outage().changed(), "waits"),
         // The text of a client that should have printed events, and what one told in its own form.
-        (checked(), told(CallEnd::Failed, Some(Trouble::RateLimit)), "waits"),
-        (checked(), told(CallEnd::Failed, Some(Trouble::RateLimit)).changed(), "is checked"),
-        (claims(), told(CallEnd::Failed, Some(Trouble::RateLimit)).with_file(COMPLETE), "complete"),
-        (checked(), failed(Trouble::RateLimit).changed(), "waits"),
-        (checked(), failed(Trouble::Overloaded), "waits"),
+        (checked(), told(CallEnd::Failed, Some(CallError::RateLimit)), "waits"),
+        (checked(), told(CallEnd::Failed, Some(CallError::RateLimit)).changed(), "is checked"),
+        (claims(), told(CallEnd::Failed, Some(CallError::RateLimit)).with_file(COMPLETE), "complete"),
+        (checked(), failed(CallError::RateLimit).changed(), "waits"),
+        (checked(), failed(CallError::Overloaded), "waits"),
     ]);
 }
 
@@ -192,7 +192,7 @@ fn unanswered_prompt_blocks_the_run_with_its_question() {
     let password = || Left::saying(2, "Password: ", no_terminal);
     let blocked = "blocked: an answer to its question: Password:";
     let overwrite = "blocked: an answer to its question: overwrite? [y/N]";
-    let crashed = |stderr| Left::saying(1, "", stderr).told(CallEnd::Failed, Some(Trouble::Crashed));
+    let crashed = |stderr| Left::saying(1, "", stderr).told(CallEnd::Failed, Some(CallError::Crashed));
     let trusts = || {
         let mut left = Left::saying(0, "overwrite? [y/N]", "").told(CallEnd::Done, None);
         left.told.as_mut().expect("it told").message = "it printed no JSON that is known".to_owned();

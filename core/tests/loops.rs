@@ -3,34 +3,35 @@
 
 use serde_json::Value;
 use unstuck_core::RunState;
-use unstuck_core::call_report::{CallEnd, Counts, Progress, Reading, Scope, Trouble, Usage};
+use unstuck_core::call_report::{CallEnd, CallError, CallReport, Progress, ToolCounts, Usage, UsagePeriod};
 use unstuck_core::event::{Conclusion, DecisionFile, Exit, Fact, Observation, RunOutcome, StepEnd};
 use unstuck_core::evidence::Decision;
 use unstuck_core::id::{Stage, StepId};
 use unstuck_core::state::{StepPhase, StepState};
-use unstuck_core::testing::{Act, Script, World, script_worker, step};
+use unstuck_core::testing::{Behavior, Script, ScriptedWorld, script_worker, step};
 use unstuck_core::workflow::{
-    Baseline, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure, Step, WorkerKind, Workflow,
+    Baseline, CheckCommand, CheckMethod, ConvergencePolicy, Gate, OnFailure, OnIterationsExhausted, Step,
+    WorkerKind, Workflow,
 };
 
 fn rows(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a fixture is JSON lines")).collect()
 }
 
-fn act(row: &Value) -> Act {
+fn act(row: &Value) -> Behavior {
     let code = row["exit"].as_i64().unwrap_or(0) as i32;
     if row["missing"] == true {
-        Act::IsMissing
+        Behavior::IsMissing
     } else if let Some(text) = row["text"].as_str() {
-        Act::Writes(code, text.to_owned())
+        Behavior::Writes(code, text.to_owned())
     } else if row["file"].is_object() {
-        Act::Writes(code, row["file"].to_string())
+        Behavior::Writes(code, row["file"].to_string())
     } else {
-        Act::Exits(code, row["says"].as_str().unwrap_or_default().to_owned())
+        Behavior::Exits(code, row["says"].as_str().unwrap_or_default().to_owned())
     }
 }
 
-fn acts(rows: &Value) -> Vec<Act> {
+fn acts(rows: &Value) -> Vec<Behavior> {
     rows.as_array().expect("a list").iter().map(act).collect()
 }
 
@@ -42,7 +43,7 @@ fn step_of(row: &Value, id: &str, looped: bool) -> Step {
     let mut made = step(id);
     if looped {
         let checker = script_worker(WorkerKind::Command, "check it");
-        made = made.checked(CheckBy::Agent(checker), number(&row["max_iterations"], 2));
+        made = made.with_check(CheckMethod::Agent(checker), number(&row["max_iterations"], 2));
     }
     made.max_retries = number(&row["max_retries"], 0);
     made.on_failure = match row["on_failure"].as_str() {
@@ -51,7 +52,7 @@ fn step_of(row: &Value, id: &str, looped: bool) -> Step {
         _ => OnFailure::Abort,
     };
     if row["on_iterations_exhausted"] == "continue" {
-        made.on_exhausted = OnExhausted::Continue;
+        made.on_exhausted = OnIterationsExhausted::Continue;
     }
     made.depends_on = row["depends_on"]
         .as_array()
@@ -59,11 +60,11 @@ fn step_of(row: &Value, id: &str, looped: bool) -> Step {
         .unwrap_or_default();
     let policy = &row["convergence"];
     if policy["enabled"] == true {
-        made.convergence = Some(Convergence {
+        made.convergence = Some(ConvergencePolicy {
             stall_threshold: number(&policy["stall_threshold"], 2),
             max_stage: Stage(number(&policy["max_stage"], 3)),
             fail_on_max_stage: policy["fail_on_max_stage"].as_bool().unwrap_or(true),
-            ..Convergence::default()
+            ..ConvergencePolicy::default()
         });
     }
     made
@@ -80,22 +81,22 @@ fn status(at: &StepState) -> &'static str {
     }
 }
 
-fn run_status(world: &World) -> &'static str {
+fn run_status(world: &ScriptedWorld) -> &'static str {
     if world.state.outcome() == Some(RunOutcome::Complete) { "SUCCEEDED" } else { "FAILED" }
 }
 
 /// Plays a loop whose first check throws.
-fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
+fn play_to_a_check_that_throws(world: &mut ScriptedWorld, sentence: &str) {
     use unstuck_core::event::{CheckFinished, CheckStarted, WorkerFinished, WorkerStarted};
     use unstuck_core::id::{Blob, CheckId, Digest, Millis};
-    let blob = Blob { digest: Digest::of(b""), size: 0 };
+    let blob = Blob { digest: Digest::sha256(b""), size: 0 };
     let (step, iteration, attempt) =
         (StepId::from("A"), unstuck_core::id::Iteration(1), unstuck_core::id::Attempt(1));
     let finished = |fatal: Option<&str>| {
-        let due = unstuck_core::Due { step: StepId::from("A"), iteration, attempt };
-        let act = Act::Exits(0, String::new());
+        let due = unstuck_core::TurnId { step: StepId::from("A"), iteration, attempt };
+        let act = Behavior::Exits(0, String::new());
         let Observation::WorkerFinished(WorkerFinished { mut outcome, .. }) =
-            unstuck_core::testing::finished(&due, false, &act, None)
+            unstuck_core::testing::finished_event(&due, false, &act, None)
         else {
             unreachable!("a worker finished")
         };
@@ -177,7 +178,7 @@ fn a_loop_does_what_the_table_says() {
             work: [(StepId::from("A"), acts(&row["work"]))].into(),
             checks: [(StepId::from("A"), acts(&row["checks"]))].into(),
         };
-        let mut world = World::start(Workflow::of_steps(vec![a, b]), script);
+        let mut world = ScriptedWorld::start(Workflow::of_steps(vec![a, b]), script);
         match row["checks"][0]["fatal"].as_str() {
             Some(sentence) => play_to_a_check_that_throws(&mut world, sentence),
             None => world.play(),
@@ -217,7 +218,7 @@ fn a_graph_does_what_the_table_says() {
             script.checks.insert(StepId::from(id), checks);
         }
         let concurrency = row["concurrency"].as_u64().map(|n| u32::try_from(n).expect("small"));
-        let mut world = World::start(Workflow { concurrency, ..Workflow::of_steps(steps) }, script);
+        let mut world = ScriptedWorld::start(Workflow { concurrency, ..Workflow::of_steps(steps) }, script);
         world.play();
         let ends: serde_json::Map<String, Value> = world
             .state
@@ -241,16 +242,19 @@ fn a_graph_does_what_the_table_says() {
 }
 
 /// Returns the acts of workers and checks for a word of the table.
-fn outcome(word: &str) -> (Vec<Act>, Vec<Act>) {
-    let exits = |code| vec![Act::Exits(code, String::new())];
-    let says =
-        |verdict: &str| vec![Act::Writes(0, format!(r#"{{"decision":"{verdict}","check_id":"{{id}}"}}"#))];
+fn outcome(word: &str) -> (Vec<Behavior>, Vec<Behavior>) {
+    let exits = |code| vec![Behavior::Exits(code, String::new())];
+    let says = |verdict: &str| {
+        vec![Behavior::Writes(0, format!(r#"{{"decision":"{verdict}","check_id":"{{id}}"}}"#))]
+    };
     // 137 is the exit code of a worker whose failure may pass.
     match word {
         "ok" => (exits(0), says("complete")),
         "fail" => (exits(137), says("complete")),
-        "fail-once" => (vec![Act::Exits(137, String::new()), Act::Exits(0, String::new())], says("complete")),
-        "fatal" => (vec![Act::IsMissing], says("complete")),
+        "fail-once" => {
+            (vec![Behavior::Exits(137, String::new()), Behavior::Exits(0, String::new())], says("complete"))
+        }
+        "fatal" => (vec![Behavior::IsMissing], says("complete")),
         "incomplete" => (exits(0), says("incomplete")),
         "check-failed" => (exits(0), exits(2)),
         other => panic!("the table has a word {other} that the test does not know"),
@@ -260,9 +264,9 @@ fn outcome(word: &str) -> (Vec<Act>, Vec<Act>) {
 #[test]
 fn a_lost_worker_runs_again_and_costs_no_retry() {
     let id = StepId::from("A");
-    let lost_once = vec![Act::IsLost, Act::Exits(0, String::new())];
+    let lost_once = vec![Behavior::IsLost, Behavior::Exits(0, String::new())];
     let script = Script { work: [(id.clone(), lost_once)].into(), ..Script::default() };
-    let mut world = World::start(Workflow::of_steps(vec![step("A")]), script);
+    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![step("A")]), script);
     world.play();
     let (_, at) = world.state.step(&id).expect("step A");
     assert_eq!((at.tries.work, world.worker_calls[&id]), (0, 2));
@@ -270,70 +274,71 @@ fn a_lost_worker_runs_again_and_costs_no_retry() {
 }
 
 /// Returns the report of a client on a call that failed in this way.
-fn told(trouble: Trouble, tools: u32, tokens: u64, scope: Scope) -> Act {
-    let reading = Reading {
+fn told(trouble: CallError, tools: u32, tokens: u64, scope: UsagePeriod) -> Behavior {
+    let reading = CallReport {
         trouble: Some(trouble),
         message: "EPIPE".to_owned(),
         usage: Some(Usage { output: tokens, scope, ..Usage::default() }),
-        counts: Counts { tools, ..Counts::default() },
+        counts: ToolCounts { tools, ..ToolCounts::default() },
         ..Progress::default().so_far("claude")
     };
-    Act::Tells(1, Box::new(reading))
+    Behavior::Tells(1, Box::new(reading))
 }
 
 #[test]
 fn step_keeps_usage_of_its_newest_worker() {
     let id = StepId::from("A");
-    let call = |tokens| told(Trouble::Unknown, 1, tokens, Scope::Call);
+    let call = |tokens| told(CallError::Unknown, 1, tokens, UsagePeriod::Call);
     for (acts, tokens) in [
-        (vec![Act::Exits(0, String::new())], 0),
+        (vec![Behavior::Exits(0, String::new())], 0),
         (vec![call(70)], 70),
         (vec![call(70), call(90)], 90),
-        (vec![call(70), Act::Exits(0, String::new())], 0),
+        (vec![call(70), Behavior::Exits(0, String::new())], 0),
     ] {
-        let by = CheckBy::Exit(script_worker(WorkerKind::Command, "check it"));
+        let by = CheckMethod::Exit(script_worker(WorkerKind::Command, "check it"));
         let iterations = u32::try_from(acts.len()).expect("few");
-        let step = step("A").checked(by, iterations);
-        let fails = vec![Act::Exits(1, String::new())];
+        let step = step("A").with_check(by, iterations);
+        let fails = vec![Behavior::Exits(1, String::new())];
         let script = Script { work: [(id.clone(), acts)].into(), checks: [(id.clone(), fails)].into() };
-        let mut world = World::start(Workflow::of_steps(vec![step]), script);
+        let mut world = ScriptedWorld::start(Workflow::of_steps(vec![step]), script);
         world.play();
         let (_, at) = world.state.step(&id).expect("step A");
         assert_eq!((at.calls.tokens, at.iteration.0), (tokens, iterations));
     }
 }
 
-fn changed(act: Act) -> Act {
-    let Act::Tells(code, reading) = act else { return act };
-    Act::Tells(code, Box::new(Reading { files: vec!["a.rs".to_owned()], ..*reading }))
+fn changed(act: Behavior) -> Behavior {
+    let Behavior::Tells(code, reading) = act else { return act };
+    Behavior::Tells(code, Box::new(CallReport { files: vec!["a.rs".to_owned()], ..*reading }))
 }
 
 /// A step whose check is a command that was run before the work, too.
-fn with_baseline(checks: &[Act], work: Act) -> World {
+fn with_baseline(checks: &[Behavior], work: Behavior) -> ScriptedWorld {
     let command = CheckCommand { run: "check".to_owned(), gate: Gate::Pass, reports: Vec::new() };
-    let mut one = step("a").checked(CheckBy::Commands(vec![command]), 2);
+    let mut one = step("a").with_check(CheckMethod::Commands(vec![command]), 2);
     if let Some(check) = &mut one.check {
         check.baseline = Baseline::Gate;
     }
     let script =
         Script { work: [("a".into(), vec![work])].into(), checks: [("a".into(), checks.to_vec())].into() };
-    let mut world = World::start(Workflow::of_steps(vec![one]), script);
+    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![one]), script);
     world.play();
     world
 }
 
 /// Returns a worker that changes nothing, and one that changes a file.
-fn idle_and_busy() -> [Act; 2] {
+fn idle_and_busy() -> [Behavior; 2] {
     let mut reading = Progress::default().so_far("claude");
     (reading.end, reading.trouble) = (CallEnd::Done, None);
-    let idle = Act::Tells(0, Box::new(reading));
+    let idle = Behavior::Tells(0, Box::new(reading));
     [idle.clone(), changed(idle)]
 }
 
 #[test]
 fn a_completion_without_a_change_says_so() {
     let [idle, busy] = idle_and_busy();
-    let (passes, fails) = (Act::Exits(0, "1 passed in 0.1s".to_owned()), Act::Exits(1, String::new()));
+    let (passes, fails) =
+        (Behavior::Exits(0, "1 passed in 0.1s".to_owned()), Behavior::Exits(1, String::new()));
     for (checks, work, told) in [
         (vec![passes.clone()], idle.clone(), &["unchanged: the checks passed before"][..]),
         (vec![passes.clone()], busy.clone(), &[]),
@@ -352,7 +357,8 @@ fn a_completion_without_a_change_says_so() {
         });
         let verdict = verdicts.next_back().expect("it was judged");
         assert_eq!(verdict.decision, Decision::Complete, "{checks:?}");
-        let said: Vec<&String> = verdict.problems.iter().filter(|it| it.starts_with("unchanged: ")).collect();
+        let said: Vec<&String> =
+            verdict.problems.iter().filter(|problem| problem.starts_with("unchanged: ")).collect();
         assert_eq!(said.len(), told.len(), "{checks:?}: {said:?}");
         assert!(said.iter().zip(told).all(|(said, told)| said.starts_with(told)), "{checks:?}: {said:?}");
     }
@@ -361,8 +367,8 @@ fn a_completion_without_a_change_says_so() {
 #[test]
 fn check_broken_by_the_work_counts_as_incomplete() {
     let [idle, busy] = idle_and_busy();
-    let (fails, passes) = (Act::Exits(1, String::new()), Act::Exits(0, String::new()));
-    let missing = |code| Act::Exits(code, "bash: ./t.sh: Permission denied".to_owned());
+    let (fails, passes) = (Behavior::Exits(1, String::new()), Behavior::Exits(0, String::new()));
+    let missing = |code| Behavior::Exits(code, "bash: ./t.sh: Permission denied".to_owned());
     for code in [126, 127] {
         let world = with_baseline(&[fails.clone(), missing(code), passes.clone()], busy.clone());
         assert_eq!(world.state.outcome(), Some(RunOutcome::Complete), "{code}");
@@ -378,44 +384,47 @@ fn check_broken_by_the_work_counts_as_incomplete() {
 
 #[test]
 fn a_client_that_broke_off_in_its_work_is_not_asked_for_the_same_again() {
-    use Trouble::{Auth, Config, Crashed, NoEnd, Unknown};
+    use CallError::{Auth, Config, Crashed, NoEnd, Unknown};
     for (act, goes_on) in [
-        (told(NoEnd, 1, 0, Scope::Call), true),
-        (told(Unknown, 0, 100, Scope::Call), true),
-        (told(Crashed, 2, 100, Scope::Session), true),
-        (changed(told(Crashed, 0, 0, Scope::Call)), true),
+        (told(NoEnd, 1, 0, UsagePeriod::Call), true),
+        (told(Unknown, 0, 100, UsagePeriod::Call), true),
+        (told(Crashed, 2, 100, UsagePeriod::Session), true),
+        (changed(told(Crashed, 0, 0, UsagePeriod::Call)), true),
         // It did nothing, according to its report.
-        (told(Unknown, 0, 0, Scope::Call), false),
-        (told(Unknown, 0, 100, Scope::Session), false),
-        (Act::Exits(137, String::new()), false),
+        (told(Unknown, 0, 0, UsagePeriod::Call), false),
+        (told(Unknown, 0, 100, UsagePeriod::Session), false),
+        (Behavior::Exits(137, String::new()), false),
         // The cause is known.
-        (told(Config, 1, 100, Scope::Call), false),
-        (told(Auth, 1, 100, Scope::Call), false),
+        (told(Config, 1, 100, UsagePeriod::Call), false),
+        (told(Auth, 1, 100, UsagePeriod::Call), false),
     ] {
         for by in ["exit", "claim", "agent"] {
             let id = StepId::from("A");
             let checker = || script_worker(WorkerKind::Command, "check it");
             let by = match by {
-                "exit" => CheckBy::Exit(checker()),
-                "claim" => CheckBy::Claim,
-                _ => CheckBy::Agent(checker()),
+                "exit" => CheckMethod::Exit(checker()),
+                "claim" => CheckMethod::Claim,
+                _ => CheckMethod::Agent(checker()),
             };
-            let is_claim = by == CheckBy::Claim;
+            let is_claim = by == CheckMethod::Claim;
             let says = |decision: &str| {
-                Act::Writes(0, format!(r#"{{"decision":"{decision}","check_id":"{{id}}"}}"#))
+                Behavior::Writes(0, format!(r#"{{"decision":"{decision}","check_id":"{{id}}"}}"#))
             };
-            let work =
-                vec![act.clone(), if is_claim { says("complete") } else { Act::Exits(0, String::new()) }];
+            let work = vec![
+                act.clone(),
+                if is_claim { says("complete") } else { Behavior::Exits(0, String::new()) },
+            ];
             let checks = vec![
-                if matches!(by, CheckBy::Agent(_)) {
+                if matches!(by, CheckMethod::Agent(_)) {
                     says("incomplete")
                 } else {
-                    Act::Exits(1, String::new())
+                    Behavior::Exits(1, String::new())
                 },
                 says("complete"),
             ];
             let script = Script { work: [(id.clone(), work)].into(), checks: [(id.clone(), checks)].into() };
-            let mut world = World::start(Workflow::of_steps(vec![step("A").checked(by, 5)]), script);
+            let mut world =
+                ScriptedWorld::start(Workflow::of_steps(vec![step("A").with_check(by, 5)]), script);
             world.play();
             let verdicts = world.history.events.iter().filter_map(|event| match &event.fact {
                 Fact::Concluded(Conclusion::VerdictReached(verdict)) => Some(verdict),
@@ -433,7 +442,10 @@ fn a_client_that_broke_off_in_its_work_is_not_asked_for_the_same_again() {
                 (Decision::Incomplete, first.reasons.first(), 0)
             };
             assert_eq!((first.decision, first.parse_failures), (decision, unread));
-            assert!(said.is_some_and(|it| it.contains("broke off") && it.contains("EPIPE")), "{first:?}");
+            assert!(
+                said.is_some_and(|text| text.contains("broke off") && text.contains("EPIPE")),
+                "{first:?}"
+            );
             assert_eq!(second.decision, Decision::Complete, "{second:?}");
             assert_eq!(world.worker_calls[&id], 2);
         }
@@ -443,17 +455,18 @@ fn a_client_that_broke_off_in_its_work_is_not_asked_for_the_same_again() {
 #[test]
 fn a_kick_ends_a_wait_for_whatever_it_is() {
     let waits = r#"{"decision":"waiting","check_id":"{id}","retry_after":100}"#;
-    let done = || vec![Act::Exits(0, "done".to_owned())];
+    let done = || vec![Behavior::Exits(0, "done".to_owned())];
     let cases = [
-        ("an external job", done(), vec![Act::Writes(0, waits.to_owned())]),
-        ("a retry", vec![Act::Hangs], done()),
-        ("a service", vec![Act::Exits(1, "error: rate limit exceeded".to_owned())], done()),
+        ("an external job", done(), vec![Behavior::Writes(0, waits.to_owned())]),
+        ("a retry", vec![Behavior::Hangs], done()),
+        ("a service", vec![Behavior::Exits(1, "error: rate limit exceeded".to_owned())], done()),
     ];
     for (name, work, checks) in cases {
-        let mut one = step("a").checked(CheckBy::Agent(script_worker(WorkerKind::Command, "check it")), 2);
+        let mut one =
+            step("a").with_check(CheckMethod::Agent(script_worker(WorkerKind::Command, "check it")), 2);
         (one.max_retries, one.on_failure) = (2, OnFailure::Retry);
         let script = Script { work: [("a".into(), work)].into(), checks: [("a".into(), checks)].into() };
-        let mut world = World::start(Workflow::of_steps(vec![one]), script);
+        let mut world = ScriptedWorld::start(Workflow::of_steps(vec![one]), script);
         world.play_until(RunState::is_waiting);
         assert_eq!(world.state.pending_effects().len(), 0, "{name}");
         world.give(Observation::Kicked).expect("it waits");

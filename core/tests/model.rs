@@ -3,12 +3,14 @@
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
-use unstuck_core::event::{Lost, Observation, RunInterrupted, RunOutcome, RunResumed};
+use unstuck_core::event::{AttemptLost, Observation, RunInterrupted, RunOutcome, RunResumed};
 use unstuck_core::id::{CheckId, Digest};
 use unstuck_core::state::StepPhase;
-use unstuck_core::testing::{Act, Script, World, finished, script_worker, started, step};
-use unstuck_core::workflow::{CheckBy, OnExhausted, OnFailure, WorkerKind, Workflow};
-use unstuck_core::{Due, Effect};
+use unstuck_core::testing::{
+    Behavior, Script, ScriptedWorld, finished_event, script_worker, started_event, step,
+};
+use unstuck_core::workflow::{CheckMethod, OnFailure, OnIterationsExhausted, WorkerKind, Workflow};
+use unstuck_core::{Effect, TurnId};
 
 const MAX_ITERATIONS: u32 = 4;
 const MAX_RETRIES: u32 = 2;
@@ -98,7 +100,7 @@ impl ReferenceStateMachine for Model {
 }
 
 /// The real thing, driven one process at a time.
-struct Real(World);
+struct Real(ScriptedWorld);
 
 impl StateMachineTest for Real {
     type SystemUnderTest = Self;
@@ -106,12 +108,13 @@ impl StateMachineTest for Real {
 
     fn init_test(model: &Model) -> Self {
         let check = script_worker(WorkerKind::Custom, "true");
-        let mut looped = step("A").checked(CheckBy::Exit(check), MAX_ITERATIONS);
-        looped.work = unstuck_core::workflow::Work::Worker(script_worker(WorkerKind::Custom, "true"));
+        let mut looped = step("A").with_check(CheckMethod::Exit(check), MAX_ITERATIONS);
+        looped.work = unstuck_core::workflow::StepKind::Worker(script_worker(WorkerKind::Custom, "true"));
         looped.on_failure = OnFailure::Retry;
         looped.max_retries = MAX_RETRIES;
-        looped.on_exhausted = if model.continues { OnExhausted::Continue } else { OnExhausted::Abort };
-        Self(World::start(Workflow::of_steps(vec![looped]), Script::default()))
+        looped.on_exhausted =
+            if model.continues { OnIterationsExhausted::Continue } else { OnIterationsExhausted::Abort };
+        Self(ScriptedWorld::start(Workflow::of_steps(vec![looped]), Script::default()))
     }
 
     fn apply(mut real: Self, _: &Model, step: Step) -> Self {
@@ -121,12 +124,12 @@ impl StateMachineTest for Real {
         real.wait();
         let (due, is_check) = real.begin();
         match step {
-            Step::Exits(code) => real.end(&due, is_check, &Act::Exits(code, String::new())),
-            Step::IsKilled => real.end(&due, is_check, &Act::Dies(9)),
+            Step::Exits(code) => real.end(&due, is_check, &Behavior::Exits(code, String::new())),
+            Step::IsKilled => real.end(&due, is_check, &Behavior::Dies(9)),
             Step::IsLost => {
                 real.give(Observation::RunResumed(RunResumed::default()));
-                let Due { step, iteration, attempt } = due;
-                let lost = Lost { step, iteration, attempt, processes_ended: 0 };
+                let TurnId { step, iteration, attempt } = due;
+                let lost = AttemptLost { step, iteration, attempt, processes_ended: 0 };
                 real.give(if is_check {
                     Observation::CheckLost(lost)
                 } else {
@@ -135,7 +138,7 @@ impl StateMachineTest for Real {
             }
             Step::IsInterrupted => {
                 real.give(Observation::RunInterrupted(RunInterrupted { signal: 2 }));
-                real.end(&due, is_check, &Act::IsInterrupted);
+                real.end(&due, is_check, &Behavior::IsInterrupted);
                 real.give(Observation::RunResumed(RunResumed::default()));
             }
         }
@@ -147,7 +150,7 @@ impl StateMachineTest for Real {
         assert_eq!(at.iteration.0, model.iteration, "iteration");
         assert_eq!(real.0.state.anomalies(), 0, "anomalies");
         let waits_for = match &at.phase {
-            StepPhase::Waiting { then, .. } => Some(*then == unstuck_core::event::Next::Check),
+            StepPhase::Waiting { then, .. } => Some(*then == unstuck_core::event::TurnKind::Check),
             StepPhase::CheckDue => Some(true),
             StepPhase::WorkDue => Some(false),
             _ => None,
@@ -173,16 +176,16 @@ impl Real {
         }
     }
 
-    fn begin(&mut self) -> (Due, bool) {
+    fn begin(&mut self) -> (TurnId, bool) {
         let effect = self.0.state.pending_effects().remove(0);
         let Effect::Perform(turn, due) = effect else { panic!("nobody asked to stop: {effect:?}") };
         let is_check = turn.is_check();
-        self.give(started(&self.0.state, &due, is_check, id(), Digest::of(b"")));
+        self.give(started_event(&self.0.state, &due, is_check, id(), Digest::sha256(b"")));
         (due, is_check)
     }
 
-    fn end(&mut self, due: &Due, is_check: bool, act: &Act) {
-        self.give(finished(due, is_check, act, Some(&id())));
+    fn end(&mut self, due: &TurnId, is_check: bool, act: &Behavior) {
+        self.give(finished_event(due, is_check, act, Some(&id())));
     }
 }
 

@@ -3,9 +3,9 @@
 use serde_json::Value;
 use unstuck_core::event::ErrorClass;
 use unstuck_core::event::Exit;
-use unstuck_core::outage::{Failure, classify, is_outage};
+use unstuck_core::outage::{ExitFailure, classify, is_outage};
 
-fn class(failure: Option<Failure>) -> &'static str {
+fn class(failure: Option<ExitFailure>) -> &'static str {
     failure.map_or("none", |failure| failure.class.as_str())
 }
 
@@ -115,20 +115,20 @@ fn whole_error_phrases_of_a_failed_agent_give_the_class() {
 
 #[test]
 fn failures_that_need_a_person_are_not_outages() {
-    use unstuck_core::call_report::Trouble;
+    use unstuck_core::call_report::CallError;
     for (line, expected) in [
-        ("Error: insufficient_quota", Trouble::Credit),
-        ("Error: OPENAI_API_KEY is not set", Trouble::Auth),
-        ("Missing environment variable: `OPENAI_API_KEY`.", Trouble::Auth),
-        ("Missing API key", Trouble::Auth),
-        ("API key not valid. Please pass a valid API key.", Trouble::Auth),
-        ("Not authenticated. Run 'codex login'.", Trouble::Auth),
+        ("Error: insufficient_quota", CallError::Credit),
+        ("Error: OPENAI_API_KEY is not set", CallError::Auth),
+        ("Missing environment variable: `OPENAI_API_KEY`.", CallError::Auth),
+        ("Missing API key", CallError::Auth),
+        ("API key not valid. Please pass a valid API key.", CallError::Auth),
+        ("Not authenticated. Run 'codex login'.", CallError::Auth),
         (
             "Your access token could not be refreshed because it was revoked. Please sign in again.",
-            Trouble::Auth,
+            CallError::Auth,
         ),
     ] {
-        let found = classify(false, &Exit::Code(1), "", line).and_then(|it| it.trouble);
+        let found = classify(false, &Exit::Code(1), "", line).and_then(|failure| failure.trouble);
         assert_eq!(found, Some(expected), "{line}");
     }
 }

@@ -1,9 +1,11 @@
 //! Properties of each part of the state of a step.
 
 use proptest::prelude::*;
-use unstuck_core::event::{DecisionSource, Exit, Next, Outcome};
+use unstuck_core::event::{DecisionSource, Exit, Outcome, TurnKind};
 use unstuck_core::id::Iteration;
-use unstuck_core::state::{Changed, EvidenceState, Feedback, Left, TryState, VerdictState, WorkspaceState};
+use unstuck_core::state::{
+    EvidenceState, Feedback, LastSeenWorkspace, TryState, VerdictState, WorkspaceChange, WorkspaceState,
+};
 use unstuck_core::testing::parts::{
     WorkspaceEvent, calls, checks, evidence, feedbacks, tries, verdict_events, verdicts, waits,
     workspace_events, workspaces,
@@ -13,7 +15,7 @@ proptest! {
     #[test]
     fn a_change_of_the_workspace_is_never_taken_back(events in workspace_events()) {
         let mut state = WorkspaceState::default();
-        let mut largest = Changed::No;
+        let mut largest = WorkspaceChange::No;
         for event in &events {
             event.fold(&mut state);
             if let WorkspaceEvent::WorkEnded(changed) = event {
@@ -42,7 +44,7 @@ proptest! {
         WorkspaceEvent::WorkBegan(Some(left), false).fold(&mut state);
         let before = state.gaps.len();
         WorkspaceEvent::TurnEnded(left).fold(&mut state);
-        prop_assert!(matches!(state.left, Left::Seen(_)));
+        prop_assert!(matches!(state.left, LastSeenWorkspace::Seen(_)));
         WorkspaceEvent::WorkBegan(Some(found), false).fold(&mut state);
         prop_assert_eq!(state.gaps.len() - before, usize::from(left != found));
     }
@@ -77,7 +79,7 @@ proptest! {
     #[test]
     fn an_iteration_begins_with_no_tries(mut state in tries(), extra in any::<u32>()) {
         state.extra_iterations = extra;
-        state.iteration_began();
+        state.begin_iteration();
         prop_assert_eq!(state, TryState { extra_iterations: extra, ..TryState::default() });
     }
 
@@ -86,7 +88,7 @@ proptest! {
         let mut after: EvidenceState = state;
         for (iteration, results) in &checks {
             let before = after.clone();
-            after.checked(*iteration, results);
+            after.record_check(*iteration, results);
             if *iteration == Iteration::BASELINE {
                 prop_assert_eq!(&after.results, &before.results);
             } else {
@@ -99,14 +101,14 @@ proptest! {
     #[test]
     fn a_fallback_changes_one_chain(state in calls(), to in any::<u32>()) {
         let mut after = state.clone();
-        after.falls_back(Next::Check, to);
+        after.switch_to(TurnKind::Check, to);
         prop_assert_eq!((after.worker_at, after.checker_at), (state.worker_at, to));
     }
 
     #[test]
     fn feedback_is_bounded_whatever_is_printed(mut state in feedbacks(), text in "(?s).{0,9000}") {
-        state.worker_said(&text);
-        state.check_printed(&Outcome { answer: text, ..Outcome::of(Exit::Code(1)) });
+        state.record_worker_message(&text);
+        state.record_check_output(&Outcome { answer: text, ..Outcome::from_exit(Exit::Code(1)) });
         prop_assert!(state.said.len() <= Feedback::SAID_MAX && state.output.len() <= Feedback::OUTPUT_MAX);
     }
 }

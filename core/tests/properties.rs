@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use unstuck_core::event::{Fact, Purpose, RunOutcome, StepEnd, VerdictReached};
 use unstuck_core::id::{Seq, Stage};
-use unstuck_core::state::{Phase, StepPhase};
-use unstuck_core::testing::{Script, World, events, fold, histories, scripts, workflows};
-use unstuck_core::workflow::{CheckBy, Workflow};
+use unstuck_core::state::{RunPhase, StepPhase};
+use unstuck_core::testing::{Script, ScriptedWorld, events, fold, histories, scripts, workflows};
+use unstuck_core::workflow::{CheckMethod, Workflow};
 use unstuck_core::{Conclusion, Event, Observation, RunState};
 
 /// Splits a history into its batches.
@@ -189,13 +189,13 @@ proptest! {
         let mut given = std::collections::BTreeMap::new();
         for event in &history.events {
             let gone = match &event.fact {
-                Fact::Observed(Observation::WorkerStarted(it)) => {
-                    let before = given.insert(it.step.clone(), (it.iteration, it.attempt));
+                Fact::Observed(Observation::WorkerStarted(work)) => {
+                    let before = given.insert(work.step.clone(), (work.iteration, work.attempt));
                     prop_assert_eq!(before, None, "event {} is asked while another is open", event.seq.0);
                     continue;
                 }
-                Fact::Observed(Observation::WorkerFinished(it)) => (&it.step, it.iteration, it.attempt),
-                Fact::Observed(Observation::WorkerLost(it)) => (&it.step, it.iteration, it.attempt),
+                Fact::Observed(Observation::WorkerFinished(event)) => (&event.step, event.iteration, event.attempt),
+                Fact::Observed(Observation::WorkerLost(event)) => (&event.step, event.iteration, event.attempt),
                 _ => continue,
             };
             prop_assert_eq!(given.remove(gone.0), Some((gone.1, gone.2)), "event {}", event.seq.0);
@@ -207,7 +207,7 @@ proptest! {
     #[test]
     fn no_more_processes_are_in_flight_than_allowed(workflow in workflows(), script in scripts()) {
         let allowed = workflow.concurrency.map_or(usize::MAX, |n| n as usize);
-        let mut world = World::start(workflow, script);
+        let mut world = ScriptedWorld::start(workflow, script);
         world.play();
         prop_assert!(world.most_in_flight <= allowed);
     }
@@ -215,7 +215,7 @@ proptest! {
     #[test]
     fn every_verdict_depends_on_observations_only(workflow in workflows(), script in scripts()) {
         // Every conclusion is dropped and derived again from the observations.
-        let mut world = World::start(workflow, script);
+        let mut world = ScriptedWorld::start(workflow, script);
         world.play();
         let recorded = world.history.events;
         let mut again = Vec::new();
@@ -233,8 +233,10 @@ proptest! {
 
 #[test]
 fn run_without_explicit_limits_uses_the_defaults() {
-    let step = unstuck_core::testing::step("work").checked(CheckBy::Claim, Workflow::DEFAULT_MAX_ITERATIONS);
-    let mut world = World::start(Workflow::of_steps(vec![step.clone()]), incomplete_for_ever(&step.id));
+    let step =
+        unstuck_core::testing::step("work").with_check(CheckMethod::Claim, Workflow::DEFAULT_MAX_ITERATIONS);
+    let mut world =
+        ScriptedWorld::start(Workflow::of_steps(vec![step.clone()]), incomplete_for_ever(&step.id));
     world.play();
     assert_eq!(world.worker_calls[&step.id], 25);
     assert_eq!(world.state.outcome(), Some(RunOutcome::IterationLimit));
@@ -242,15 +244,15 @@ fn run_without_explicit_limits_uses_the_defaults() {
 
 #[test]
 fn time_that_passes_while_a_run_is_paused_does_not_count() {
-    let step = unstuck_core::testing::step("work").checked(CheckBy::Claim, 2);
-    let world = World::start(Workflow::of_steps(vec![step]), Script::default());
+    let step = unstuck_core::testing::step("work").with_check(CheckMethod::Claim, 2);
+    let world = ScriptedWorld::start(Workflow::of_steps(vec![step]), Script::default());
     let state = world.state;
     let before = state.time_limit().expect("a run has a limit");
     let a_day_later = unstuck_core::id::Timestamp(state.last_at().0 + 86_400_000);
     let batch =
         state.decide(Observation::RunResumed(Default::default()), a_day_later).expect("a run can be resumed");
     let state = batch.iter().fold(state, RunState::evolve);
-    assert_eq!(*state.phase(), Phase::Active);
+    assert_eq!(*state.phase(), RunPhase::Active);
     assert!(matches!(state.steps().next().expect("one step").1.phase, StepPhase::WorkDue));
     assert!(
         state.time_limit().expect("a run has a limit") >= before.after(unstuck_core::id::Millis(86_399_000))
@@ -258,7 +260,9 @@ fn time_that_passes_while_a_run_is_paused_does_not_count() {
 }
 
 fn incomplete_for_ever(step: &unstuck_core::id::StepId) -> Script {
-    let act =
-        unstuck_core::testing::Act::Writes(0, r#"{"decision":"incomplete","check_id":"{id}"}"#.to_owned());
+    let act = unstuck_core::testing::Behavior::Writes(
+        0,
+        r#"{"decision":"incomplete","check_id":"{id}"}"#.to_owned(),
+    );
     Script { work: [(step.clone(), vec![act])].into(), ..Script::default() }
 }

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use unstuck_core::judge::closer::Report;
-use unstuck_core::judge::declaration::{self, Declaration, Intent};
+use unstuck_core::judge::declared_status::{self, DeclaredStatus, NextAction};
+use unstuck_core::judge::reviewer::ReviewerAnswer;
 
 /// Runs `check` on every case of a table.
 fn each<T: for<'a> Deserialize<'a>>(table: &str, check: impl Fn(T)) {
@@ -22,7 +22,7 @@ struct Declared {
 #[test]
 fn completion_is_declared_if_no_field_contradicts_it() {
     each(include_str!("fixtures/registry/declaration.json"), |case: Declared| {
-        let declared = Declaration::of(&case.answer) == Declaration::Complete;
+        let declared = DeclaredStatus::from_answer(&case.answer) == DeclaredStatus::Complete;
         assert_eq!(declared, case.declared, "{}", case.id);
     });
 }
@@ -37,15 +37,15 @@ struct Intended {
 #[test]
 fn an_answer_says_what_it_wants() {
     let name = |intent| match intent {
-        Intent::Next => "next",
-        Intent::Repeat => "repeat",
-        Intent::Close => "closing",
-        Intent::Jump => "jump",
-        Intent::Abort => "abort",
-        Intent::Handoff => "handoff",
+        NextAction::Next => "next",
+        NextAction::Repeat => "repeat",
+        NextAction::Close => "closing",
+        NextAction::Jump => "jump",
+        NextAction::Abort => "abort",
+        NextAction::Handoff => "handoff",
     };
     each(include_str!("fixtures/registry/intent.json"), |case: Intended| {
-        assert_eq!(declaration::intent(&case.answer).map(name), case.intent.as_deref(), "{}", case.id);
+        assert_eq!(declared_status::intent(&case.answer).map(name), case.intent.as_deref(), "{}", case.id);
     });
 }
 
@@ -59,7 +59,7 @@ struct Judged {
 #[test]
 fn a_closer_is_believed_if_all_of_its_answer_agrees() {
     each(include_str!("fixtures/registry/closer.json"), |case: Judged| {
-        let complete = Report::read(&case.answer).is_ok_and(|report| report.open(&[]).is_empty());
+        let complete = ReviewerAnswer::parse(&case.answer).is_ok_and(|report| report.open(&[]).is_empty());
         assert_eq!(complete, case.complete, "{}", case.id);
     });
 }

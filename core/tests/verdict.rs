@@ -16,7 +16,7 @@ fn the_recorded_cases_are_met() {
         let case: Value = serde_json::from_str(line).expect("a fixture is JSON");
         let out = of_case(&case);
         let (want, found) = (case["want"]["decision"].as_str().expect("a decision"), out.decision.as_str());
-        let is_open = |it: &str| matches!(it, "none" | "incomplete");
+        let is_open = |expected: &str| matches!(expected, "none" | "incomplete");
         let is_met = want == found
             || (is_open(want) && is_open(found))
             || (case["arguable"] == true && found != "complete");
@@ -36,7 +36,8 @@ fn of_case(case: &Value) -> Resolution {
     let file = match (case["file"]["text"].as_str(), case["file"]["bytes"].as_array()) {
         (Some(text), _) => DecisionFile::Read(Bytes(text.as_bytes().to_vec())),
         (None, Some(bytes)) => {
-            let byte = |it: &Value| it.as_u64().and_then(|it| u8::try_from(it).ok()).expect("a byte");
+            let byte =
+                |value: &Value| value.as_u64().and_then(|number| u8::try_from(number).ok()).expect("a byte");
             DecisionFile::Read(Bytes(bytes.iter().map(byte).collect()))
         }
         (None, None) => DecisionFile::NotConfigured,
@@ -294,8 +295,8 @@ fn an_incomplete_line_has_its_reason() {
     ] {
         let found = answer(text);
         assert_eq!(short(&found), "incomplete marker", "{text}");
-        let found: Vec<&str> = found.reasons.iter().map(|it| it.trim_start_matches("** ")).collect();
-        let wanted: Vec<&str> = reasons.iter().map(|it| it.trim_start_matches("** ")).collect();
+        let found: Vec<&str> = found.reasons.iter().map(|reason| reason.trim_start_matches("** ")).collect();
+        let wanted: Vec<&str> = reasons.iter().map(|reason| reason.trim_start_matches("** ")).collect();
         assert_eq!(found, wanted, "{text}");
     }
 }
@@ -566,7 +567,7 @@ fn blocked_and_waiting_say_what_for() {
 #[test]
 fn reasons_and_fingerprints_are_lists_of_short_texts() {
     let long = "é".repeat(300);
-    let many: Vec<String> = (0..250).map(|it| format!("\"f{it}\"")).collect();
+    let many: Vec<String> = (0..250).map(|number| format!("\"f{number}\"")).collect();
     let text = format!(
         r#"{{"decision":"incomplete","reasons":[" a ","a","",1,null,"{long}"],"Reason":"b","fingerprint":[{}]}}"#,
         many.join(",")

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use unstuck_core::event::Fact;
 use unstuck_core::id::StepId;
-use unstuck_core::testing::{Act, Script, World, script_worker, step};
-use unstuck_core::workflow::{CheckBy, WorkerKind, Workflow};
+use unstuck_core::testing::{Behavior, Script, ScriptedWorld, script_worker, step};
+use unstuck_core::workflow::{CheckMethod, WorkerKind, Workflow};
 use unstuck_core::{Event, RunState};
 
 /// Iterations of the loop whose log is folded: a million events.
@@ -51,12 +51,12 @@ fn main() {
 /// A loop of so many iterations with a check that finds something else each time.
 fn history(iterations: u32) -> Vec<Event> {
     let id = StepId::from("fix");
-    let looped =
-        step("fix").checked(CheckBy::Agent(script_worker(WorkerKind::Command, "check it")), iterations);
+    let looped = step("fix")
+        .with_check(CheckMethod::Agent(script_worker(WorkerKind::Command, "check it")), iterations);
     let verdict = r#"{"decision":"incomplete","check_id":"{id}","reasons":["2 tests fail"],"fingerprints":["test:a","test:b"]}"#;
     let script =
-        Script { checks: [(id, vec![Act::Writes(0, verdict.to_owned())])].into(), ..Script::default() };
-    let mut world = World::start(Workflow::of_steps(vec![looped]), script);
+        Script { checks: [(id, vec![Behavior::Writes(0, verdict.to_owned())])].into(), ..Script::default() };
+    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![looped]), script);
     world.play();
     world.history.events
 }

@@ -5,12 +5,12 @@ use unstuck_core::{Event, Fact, Observation};
 
 /// An observation and what was concluded from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Batch {
+pub struct EventBatch {
     /// At least one; the first is the observation, unless the log is odd.
     pub events: Vec<Event>,
 }
 
-impl Batch {
+impl EventBatch {
     /// Returns the command that the batch answers; `None` for a batch that begins with a conclusion.
     pub fn command(&self) -> Option<(&Observation, Timestamp)> {
         let first = self.events.first()?;
@@ -34,7 +34,7 @@ impl<E, I: Iterator<Item = Result<Event, E>>> Batches<I> {
 }
 
 impl<E, I: Iterator<Item = Result<Event, E>>> Iterator for Batches<I> {
-    type Item = Result<Batch, E>;
+    type Item = Result<EventBatch, E>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let first = match self.events.next()? {
@@ -47,6 +47,6 @@ impl<E, I: Iterator<Item = Result<Event, E>>> Iterator for Batches<I> {
         while let Some(Ok(event)) = self.events.next_if(is_conclusion) {
             events.push(event);
         }
-        Some(Ok(Batch { events }))
+        Some(Ok(EventBatch { events }))
     }
 }

@@ -1,14 +1,13 @@
 //! One line for each event, for people.
 
-use unstuck_core::call_report::{Progress, Reading};
+use unstuck_core::call_report::{CallReport, Progress};
 use unstuck_core::cost;
-use unstuck_core::duration::spoken;
+use unstuck_core::duration::format_duration;
 use unstuck_core::event::{
-    Call, Conclusion, Event, Exit, Fact, Inquiry, Next, Observation, Outcome, Purpose, RunEnded,
-    SnapshotMoment, StallCause, StepEnd, VerdictReached, WaitReason,
+    Call, Conclusion, Event, Exit, Fact, Inquiry, Observation, Outcome, Purpose, RunEnded, SnapshotMoment,
+    StallCause, StepEnd, TurnKind, VerdictReached, WaitReason,
 };
-use unstuck_core::evidence::CommandResult;
-use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
+use unstuck_core::evidence::{CommandResult, ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::{Iteration, StepId};
 use unstuck_core::plural::count;
 use unstuck_core::truncate;
@@ -52,12 +51,12 @@ pub fn kind(event: &Event) -> &'static str {
 /// Returns one line that says what happened.
 pub fn describe(event: &Event) -> String {
     match &event.fact {
-        Fact::Observed(observation) => observed(observation),
-        Fact::Concluded(conclusion) => concluded(conclusion),
+        Fact::Observed(observation) => describe_observation(observation),
+        Fact::Concluded(conclusion) => describe_conclusion(conclusion),
     }
 }
 
-fn observed(observation: &Observation) -> String {
+fn describe_observation(observation: &Observation) -> String {
     match observation {
         Observation::RunStarted(e) => {
             format!("run {} of {:?} started in {}", e.run, e.workflow.name, e.workspace)
@@ -68,7 +67,7 @@ fn observed(observation: &Observation) -> String {
             let money =
                 (e.add_micro_usd > 0).then(|| with(format!("{} more", cost::dollars(e.add_micro_usd))));
             let tokens = (e.add_tokens > 0).then(|| with(count(e.add_tokens, "more token")));
-            let who = e.worker.as_ref().map(|worker| format!(", {}", works_now(worker)));
+            let who = e.worker.as_ref().map(|worker| format!(", {}", new_worker(worker)));
             let more: String = [iterations, money, tokens, who].into_iter().flatten().collect();
             let hint = e.hint.as_ref().map_or_else(String::new, |hint| format!("; hint: {hint}"));
             format!("run resumed{more}{hint}")
@@ -87,21 +86,21 @@ fn observed(observation: &Observation) -> String {
                 [] => String::new(),
                 files => format!(", asked with {}", files.join(", ")),
             };
-            let who = e.call.as_deref().map_or_else(|| "worker".to_owned(), called);
+            let who = e.call.as_deref().map_or_else(|| "worker".to_owned(), client_and_session);
             format!("{} #{}: {who} started, attempt {}{from}", e.step, e.iteration, e.attempt)
         }
         Observation::WorkerProgressed(e) => {
             format!("{} #{}: {}", e.step, e.iteration, progress(&e.progress))
         }
         Observation::Kicked => "a person does not want to wait any longer".to_owned(),
-        Observation::Suspended(e) => format!("the machine was suspended for {}", spoken(e.length)),
+        Observation::Suspended(e) => format!("the machine was suspended for {}", format_duration(e.length)),
         Observation::WorkerFinished(e) => {
             let changed = match e.changed {
                 Some(true) => ", workspace changed",
                 Some(false) => ", workspace unchanged",
                 None => "",
             };
-            format!("{} #{}: worker {}{changed}", e.step, e.iteration, left(&e.outcome))
+            format!("{} #{}: worker {}{changed}", e.step, e.iteration, describe_exit(&e.outcome))
         }
         Observation::WorkerLost(e) => {
             format!(
@@ -117,12 +116,13 @@ fn observed(observation: &Observation) -> String {
         Observation::CheckFinished(e) => {
             let place = check_of(&e.step, e.iteration);
             if e.validators.is_empty() {
-                format!("{place}: check {}{}", left(&e.outcome), failed(&e.commands))
+                format!("{place}: check {}{}", describe_exit(&e.outcome), failure_count(&e.commands))
             } else {
                 let rounds = e.unsettled_after.map(|rounds| count(rounds, "round"));
-                let unsettled = rounds
-                    .map_or_else(String::new, |it| format!("; in {it} the workspace was changed each time"));
-                format!("{place}: {}{unsettled}", validated(&e.validators))
+                let unsettled = rounds.map_or_else(String::new, |rounds| {
+                    format!("; in {rounds} the workspace was changed each time")
+                });
+                format!("{place}: {}{unsettled}", describe_validators(&e.validators))
             }
         }
         Observation::CheckLost(e) => {
@@ -150,14 +150,14 @@ fn observed(observation: &Observation) -> String {
 }
 
 /// Says who has taken the work of a run over, from a person.
-pub(crate) fn works_now(worker: &Worker) -> String {
+pub(crate) fn new_worker(worker: &Worker) -> String {
     const NAME_MAX: usize = 60;
     let name = worker.name().lines().next().unwrap_or_default();
     let cut = truncate::head(name, NAME_MAX);
     format!("{cut}{} works now", if cut.len() < worker.name().len() { "..." } else { "" })
 }
 
-fn called(call: &Call) -> String {
+fn client_and_session(call: &Call) -> String {
     match &call.session {
         Some(session) if call.continues => {
             format!("{}, which goes on with conversation {session},", call.client)
@@ -168,19 +168,19 @@ fn called(call: &Call) -> String {
 
 /// Returns where a call stands, in one line.
 pub fn progress(progress: &Progress) -> String {
-    if let Some(it) = &progress.retrying {
-        let of = it.most.map_or_else(String::new, |most| format!(" of {most}"));
-        return format!("{}: tries again, {}{of}", it.trouble.as_str(), it.attempt);
+    if let Some(retry) = &progress.retrying {
+        let of = retry.most.map_or_else(String::new, |most| format!(" of {most}"));
+        return format!("{}: tries again, {}{of}", retry.trouble.as_str(), retry.attempt);
     }
-    let cost = progress.cost.map(|it| format!(", {}", cost::dollars(progress.earlier.with(it))));
+    let cost = progress.cost.map(|cost| format!(", {}", cost::dollars(progress.earlier.with(cost))));
     let cost = cost.unwrap_or_default();
-    let doing = [&progress.doing, &progress.text].into_iter().find(|it| !it.is_empty());
-    let doing = doing.map_or("at work", |it| it.lines().next().unwrap_or_default());
+    let doing = [&progress.doing, &progress.text].into_iter().find(|text| !text.is_empty());
+    let doing = doing.map_or("at work", |text| text.lines().next().unwrap_or_default());
     format!("{doing} ({} of tools{cost})", count(progress.counts.tools, "use"))
 }
 
 /// Returns what each validator found, the answers that were kept from before marked as such.
-fn validated(results: &[ValidatorResult]) -> String {
+fn describe_validators(results: &[ValidatorResult]) -> String {
     let one = |result: &ValidatorResult| {
         let outcome = match &result.outcome {
             ValidatorOutcome::Pass => "passes".to_owned(),
@@ -194,7 +194,7 @@ fn validated(results: &[ValidatorResult]) -> String {
 }
 
 /// Says how a process ended, and after which time.
-pub fn left(outcome: &Outcome) -> String {
+pub fn describe_exit(outcome: &Outcome) -> String {
     let how = match &outcome.exit {
         Exit::Code(code) => format!("exited with {code}"),
         Exit::Signal(signal) => format!("was ended by signal {signal}"),
@@ -213,7 +213,7 @@ pub fn left(outcome: &Outcome) -> String {
     let ms = outcome.duration.0 % 1000 / 100;
     let mut text = format!("{how} after {secs}.{ms} s");
     if let Some(reading) = &outcome.reading {
-        text.push_str(&told(reading));
+        text.push_str(&describe_report(reading));
     }
     if outcome.processes_ended > 0 {
         text.push_str(&format!(", {} ended", count(outcome.processes_ended, "leftover process")));
@@ -228,7 +228,7 @@ pub fn left(outcome: &Outcome) -> String {
 }
 
 /// Returns what a client told of its end.
-fn told(reading: &Reading) -> String {
+fn describe_report(reading: &CallReport) -> String {
     let mut text = match reading.trouble {
         Some(trouble) => format!(", {}", trouble.as_str()),
         None => String::new(),
@@ -242,7 +242,7 @@ fn told(reading: &Reading) -> String {
     text
 }
 
-fn concluded(conclusion: &Conclusion) -> String {
+fn describe_conclusion(conclusion: &Conclusion) -> String {
     match conclusion {
         Conclusion::WorkRequested(e) => {
             let stage = if e.stage.0 > 1 { format!(", stage {}", e.stage) } else { String::new() };
@@ -284,7 +284,7 @@ fn concluded(conclusion: &Conclusion) -> String {
         }
         Conclusion::StepEnded(e) => format!("{}: {}", e.step, sentence_of_end(&e.end)),
         Conclusion::FallbackTaken(e) => {
-            let who = if e.what == Next::Work { "worker" } else { "checker" };
+            let who = if e.what == TurnKind::Work { "worker" } else { "checker" };
             format!("{}: {who} {} of the chain takes over: {}", e.step, e.to + 1, e.why.message)
         }
         Conclusion::RunStopping(e) => format!("no new work is begun: {}", e.why.as_str()),
@@ -323,7 +323,7 @@ fn check_of(step: &StepId, iteration: Iteration) -> String {
 }
 
 /// Says how much failed, where commands tell.
-fn failed(commands: &[CommandResult]) -> String {
+fn failure_count(commands: &[CommandResult]) -> String {
     let failed: usize = commands.iter().map(|command| command.failures.len()).sum();
     if failed == 0 { String::new() } else { format!(", {}", count(failed, "failure")) }
 }

@@ -12,12 +12,13 @@ use unstuck_core::event::{Conclusion, StageRaised, StallCause, StepEnd};
 use unstuck_core::id::{Iteration, Seq, StepId, Timestamp};
 use unstuck_core::judge::reason::is_tests_removed;
 use unstuck_core::plural::{count, first};
-use unstuck_core::snapshot::on_one_line;
+use unstuck_core::snapshot::single_line;
 use unstuck_core::text::fence::fenced;
 use unstuck_core::{Event, Fact, convergence_files};
 
 use crate::describe::stall;
-use crate::story::{CommandStory, FailureStory, IterationStory, StepStory, Story};
+use crate::step_summary::{CommandSummary, FailureSummary, IterationSummary, StepSummary};
+use crate::summary::RunSummary;
 
 /// Maximum failures that the page shows with the message of the tool.
 const SHOWN_MAX: usize = 10;
@@ -38,31 +39,36 @@ const WHY_MAX: usize = 160;
 /// Returns the files of a diagnosis by their names: `diagnosis.md`, and what it rests on as JSON. `short` names
 /// the run in commands. `None` if there is no such step.
 pub fn diagnosis(events: &[Event], step: &StepId, short: &str) -> Option<BTreeMap<&'static str, String>> {
-    let story = Story::of(events);
-    let of_step = story.steps.iter().find(|it| it.id == *step)?;
-    let state = story.state();
+    let summary = RunSummary::from_events(events);
+    let of_step = summary.steps.iter().find(|summary| summary.id == *step)?;
+    let state = summary.state();
     let (policy, at) = state.step(step)?;
-    let raised = raised(events, step);
+    let raises = raises(events, step);
+    let newest = of_step.iterations.last();
     let pretty = |value: Value| format!("{value:#}\n");
     Some(BTreeMap::from([
-        ("diagnosis.md", page(&story, of_step, &raised, short)),
+        ("diagnosis.md", page(&summary, of_step, &raises, short)),
         ("baseline_failures.json", pretty(json!(of_step.baseline))),
-        ("current_failures.json", pretty(json!(of_step.iterations.last().map(|it| &it.commands)))),
+        ("current_failures.json", pretty(json!(newest.map(|newest| &newest.commands)))),
         ("failure_fingerprint_history.json", pretty(of_step.iterations.iter().map(history).collect())),
         ("completion_reasons.json", pretty(of_step.iterations.iter().map(reasons).collect())),
-        ("state.json", pretty(convergence_files::standing(state, policy, at))),
-        ("scope.json", pretty(convergence_files::scope(policy, at))),
+        ("state.json", pretty(convergence_files::state_json(state, policy, at))),
+        ("scope.json", pretty(convergence_files::scope_json(policy, at))),
         (
             "stage-transition.json",
-            pretty(raised.last().map_or(Value::Null, |it| convergence_files::transition(it.1, it.2))),
+            pretty(
+                raises
+                    .last()
+                    .map_or(Value::Null, |last| convergence_files::stage_transition_json(last.1, last.2)),
+            ),
         ),
     ]))
 }
 
 /// A change of strategy: the event, what it says, and when.
-type Raised<'a> = (Seq, &'a StageRaised, Timestamp);
+type StageRaise<'a> = (Seq, &'a StageRaised, Timestamp);
 
-fn raised<'a>(events: &'a [Event], step: &StepId) -> Vec<Raised<'a>> {
+fn raises<'a>(events: &'a [Event], step: &StepId) -> Vec<StageRaise<'a>> {
     let of_step = |event: &'a Event| match &event.fact {
         Fact::Concluded(Conclusion::StageRaised(raised)) if raised.step == *step => {
             Some((event.seq, raised, event.at))
@@ -72,11 +78,11 @@ fn raised<'a>(events: &'a [Event], step: &StepId) -> Vec<Raised<'a>> {
     events.iter().filter_map(of_step).collect()
 }
 
-fn history(iteration: &IterationStory) -> Value {
+fn history(iteration: &IterationSummary) -> Value {
     json!({"iteration": iteration.iteration, "fingerprints": iteration.fingerprints, "event": iteration.verdict})
 }
 
-fn reasons(iteration: &IterationStory) -> Value {
+fn reasons(iteration: &IterationSummary) -> Value {
     json!({
         "iteration": iteration.iteration,
         "decision": iteration.decision,
@@ -87,52 +93,52 @@ fn reasons(iteration: &IterationStory) -> Value {
     })
 }
 
-fn page(story: &Story, step: &StepStory, raised: &[Raised<'_>], short: &str) -> String {
-    let run = story.run.as_ref().map_or("", |run| run.as_str());
+fn page(summary: &RunSummary, step: &StepSummary, raises: &[StageRaise<'_>], short: &str) -> String {
+    let run = summary.run.as_ref().map_or("", |run| run.as_str());
     let mut text = format!("# Run {run}, step {}\n\n", step.id);
     let end = step.end_sentence.as_deref().unwrap_or("not ended");
     let _infallible = writeln!(text, "{end}, after {}.", count(step.iterations.len(), "iteration"));
-    for what in story.state().last_snapshot().iter().flat_map(|it| it.unfinished()) {
-        let _infallible = writeln!(text, "\nGit in the workspace: {}", on_one_line(what));
+    for what in summary.state().last_snapshot().iter().flat_map(|snapshot| snapshot.unfinished()) {
+        let _infallible = writeln!(text, "\nGit in the workspace: {}", single_line(what));
     }
-    let failures = current(step);
-    fails(&mut text, step, &failures);
-    tried(&mut text, step, raised);
-    why(&mut text, step, raised, short);
-    if let Some(found) = step.iterations.iter().rev().find_map(|it| it.diagnosis.as_ref()) {
-        let _infallible = writeln!(text, "\n## What a second look found\n\n{}", fenced(found));
+    let failures = newest_failures(step);
+    push_failures(&mut text, step, &failures);
+    push_attempts(&mut text, step, raises);
+    push_stall(&mut text, step, raises, short);
+    if let Some(cause) = step.iterations.iter().rev().find_map(|iteration| iteration.diagnosis.as_ref()) {
+        let _infallible = writeln!(text, "\n## What a second look found\n\n{}", fenced(cause));
     }
-    next(&mut text, step, raised, &failures, short);
+    push_advice(&mut text, step, raises, &failures, short);
     text
 }
 
 /// Returns what failed in the newest check of a step, each with the sentence that says since when.
-pub fn failing(step: &StepStory) -> impl Iterator<Item = (&FailureStory, String)> {
-    current(step).into_iter().map(|(_, failure)| (failure, since(step, &failure.fingerprint)))
+pub fn current_failures(step: &StepSummary) -> impl Iterator<Item = (&FailureSummary, String)> {
+    newest_failures(step).into_iter().map(|(_, failure)| (failure, since(step, &failure.fingerprint)))
 }
 
 /// Returns the fingerprints of the newest verdict of a step where no command shows what fails, each with the sentence that says
 /// since when.
-pub fn named(step: &StepStory) -> impl Iterator<Item = (&str, String)> {
-    let last = step.iterations.last().filter(|_| current(step).is_empty());
-    let names = last.map_or(&[][..], |it| &it.fingerprints).iter();
+pub fn current_fingerprints(step: &StepSummary) -> impl Iterator<Item = (&str, String)> {
+    let last = step.iterations.last().filter(|_| newest_failures(step).is_empty());
+    let names = last.map_or(&[][..], |iteration| &iteration.fingerprints).iter();
     names.map(|name| {
-        let has = |it: &&IterationStory| it.fingerprints.contains(name);
+        let has = |iteration: &&IterationSummary| iteration.fingerprints.contains(name);
         (name.as_str(), in_iterations(step.iterations.iter().filter(has), step.iterations.len()))
     })
 }
 
 /// Says in which of so many iterations something was.
-fn in_iterations<'a>(there: impl Iterator<Item = &'a IterationStory>, all: usize) -> String {
-    let named: Vec<String> = there.map(|it| format!("#{}", it.iteration)).collect();
+fn in_iterations<'a>(there: impl Iterator<Item = &'a IterationSummary>, all: usize) -> String {
+    let named: Vec<String> = there.map(|iteration| format!("#{}", iteration.iteration)).collect();
     if named.len() == all { "in every iteration".to_owned() } else { format!("in {}", named.join(", ")) }
 }
 
 /// Describes the changes of a step's iterations. Groups consecutive iterations with the same changes.
-pub fn attempts(step: &StepStory) -> Vec<(String, Vec<Iteration>)> {
+pub fn attempts(step: &StepSummary) -> Vec<(String, Vec<Iteration>)> {
     let mut all: Vec<(String, Vec<Iteration>)> = Vec::new();
     for iteration in &step.iterations {
-        let what = what_changed(iteration);
+        let what = describe_changes(iteration);
         match all.last_mut() {
             Some((last, of)) if *last == what => of.push(iteration.iteration),
             _ => all.push((what, vec![iteration.iteration])),
@@ -142,24 +148,24 @@ pub fn attempts(step: &StepStory) -> Vec<(String, Vec<Iteration>)> {
 }
 
 /// Returns what failed in the newest check.
-fn current(step: &StepStory) -> Vec<(&CommandStory, &FailureStory)> {
-    let commands = step.iterations.iter().rev().find(|it| !it.commands.is_empty());
-    let commands = commands.map_or(&[][..], |it| &it.commands);
-    commands.iter().flat_map(|command| command.failures.iter().map(move |it| (command, it))).collect()
+fn newest_failures(step: &StepSummary) -> Vec<(&CommandSummary, &FailureSummary)> {
+    let commands = step.iterations.iter().rev().find(|iteration| !iteration.commands.is_empty());
+    let commands = commands.map_or(&[][..], |iteration| &iteration.commands);
+    commands.iter().flat_map(|command| std::iter::repeat(command).zip(&command.failures)).collect()
 }
 
-fn fails(text: &mut String, step: &StepStory, failures: &[(&CommandStory, &FailureStory)]) {
+fn push_failures(text: &mut String, step: &StepSummary, failures: &[(&CommandSummary, &FailureSummary)]) {
     text.push_str("\n## What fails\n");
     if step.end == Some(StepEnd::Complete) {
         text.push_str("\nNothing: the step is complete.\n");
         return;
     }
     if failures.is_empty() {
-        let reasons = step.iterations.last().map_or(&[][..], |it| &it.reasons);
+        let reasons = step.iterations.last().map_or(&[][..], |iteration| &iteration.reasons);
         reasons.iter().for_each(|reason| {
             let _infallible = write!(text, "\n- {}", words(reason, NAME_MAX));
         });
-        for (name, since) in named(step).take(SHOWN_MAX) {
+        for (name, since) in current_fingerprints(step).take(SHOWN_MAX) {
             let _infallible = write!(text, "\n- **{}**: {since}", words(name, NAME_MAX));
         }
         text.push('\n');
@@ -182,21 +188,24 @@ fn fails(text: &mut String, step: &StepStory, failures: &[(&CommandStory, &Failu
     }
 }
 
+/// Returns the fingerprints of all failures of some commands.
+fn failures_of(commands: &[CommandSummary]) -> impl Iterator<Item = &str> {
+    commands.iter().flat_map(|command| &command.failures).map(|failure| failure.fingerprint.as_str())
+}
+
 /// Says when a failure was there.
-fn since(step: &StepStory, fingerprint: &str) -> String {
-    let has = |commands: &[CommandStory]| {
-        commands.iter().flat_map(|it| &it.failures).any(|it| it.fingerprint == fingerprint)
-    };
-    let all: Vec<&IterationStory> = step.iterations.iter().filter(|it| !it.commands.is_empty()).collect();
+fn since(step: &StepSummary, fingerprint: &str) -> String {
+    let has = |commands: &[CommandSummary]| failures_of(commands).any(|name| name == fingerprint);
+    let all: Vec<_> = step.iterations.iter().filter(|iteration| !iteration.commands.is_empty()).collect();
     let before = if has(&step.baseline) { "failed before the work began, and " } else { "" };
-    let there = all.iter().copied().filter(|it| has(&it.commands));
+    let there = all.iter().copied().filter(|iteration| has(&iteration.commands));
     format!("{before}{}", in_iterations(there, all.len()))
 }
 
-fn tried(text: &mut String, step: &StepStory, raised: &[Raised<'_>]) {
+fn push_attempts(text: &mut String, step: &StepSummary, raises: &[StageRaise<'_>]) {
     text.push_str("\n## What was tried\n\n| iteration | changed | failures | verdict |\n|---|---|---|---|\n");
     for iteration in &step.iterations {
-        let mut changed = words(&what_changed(iteration), CHANGED_CHARS_MAX);
+        let mut changed = words(&describe_changes(iteration), CHANGED_CHARS_MAX);
         if !iteration.put_back.is_empty() {
             changed += &format!(
                 "; put back: {}",
@@ -209,9 +218,9 @@ fn tried(text: &mut String, step: &StepStory, raised: &[Raised<'_>]) {
             (_, None) if iteration.decision.is_none() => "?".to_owned(),
             (_, None) => iteration.fingerprints.len().to_string(),
         };
-        let stage = raised.iter().find(|(_, it, _)| it.iteration == iteration.iteration);
-        let stage = stage.map_or_else(String::new, |(_, it, _)| format!("; stage {} from here", it.to));
-        let why = words(iteration.why().unwrap_or_else(|| step.judged(iteration)), WHY_MAX);
+        let stage = raises.iter().find(|(_, raise, _)| raise.iteration == iteration.iteration);
+        let stage = stage.map_or_else(String::new, |(_, raise, _)| format!("; stage {} from here", raise.to));
+        let why = words(iteration.why().unwrap_or_else(|| step.verdict(iteration)), WHY_MAX);
         let _infallible =
             writeln!(text, "| #{} | {changed} | {failures} | {why}{stage} |", iteration.iteration);
     }
@@ -241,9 +250,9 @@ fn cut(text: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// Says what an iteration changed.
-fn what_changed(iteration: &IterationStory) -> String {
+fn describe_changes(iteration: &IterationSummary) -> String {
     match (&iteration.diffstat, iteration.changed) {
-        (Some(stat), _) => changed(stat),
+        (Some(stat), _) => describe_diffstat(stat),
         (None, Some(false)) => "nothing".to_owned(),
         (None, Some(true)) => "no file that counts".to_owned(),
         (None, None) => "not known".to_owned(),
@@ -251,7 +260,7 @@ fn what_changed(iteration: &IterationStory) -> String {
 }
 
 /// Names the files that were changed most, with the lines that were added and removed.
-fn changed(stat: &Diffstat) -> String {
+fn describe_diffstat(stat: &Diffstat) -> String {
     let named = stat.files.iter().take(CHANGED_MAX).map(ToString::to_string);
     let mut text = named.collect::<Vec<_>>().join(", ");
     let more = stat.count().saturating_sub(CHANGED_MAX);
@@ -261,26 +270,26 @@ fn changed(stat: &Diffstat) -> String {
     text
 }
 
-fn why(text: &mut String, step: &StepStory, raised: &[Raised<'_>], short: &str) {
+fn push_stall(text: &mut String, step: &StepSummary, raises: &[StageRaise<'_>], short: &str) {
     let is_stuck = matches!(step.end, Some(StepEnd::Stuck(_)));
     text.push_str(if is_stuck {
         "\n## Why it counts as stuck\n\n"
     } else {
         "\n## When the strategy was changed\n\n"
     });
-    if raised.is_empty() {
+    if raises.is_empty() {
         text.push_str("Never: the loop was not seen to get nowhere.\n");
         return;
     }
-    for (seq, it, _) in raised {
+    for (seq, raise, _) in raises {
         let _infallible = writeln!(
             text,
             "- #{}: {} ({}), stage {} to {} (event {seq})",
-            it.iteration,
-            stall(it.cause),
-            count(it.count, "time"),
-            it.from,
-            it.to
+            raise.iteration,
+            stall(raise.cause),
+            count(raise.count, "time"),
+            raise.from,
+            raise.to
         );
     }
     let _infallible = writeln!(
@@ -290,11 +299,11 @@ fn why(text: &mut String, step: &StepStory, raised: &[Raised<'_>], short: &str) 
     );
 }
 
-fn next(
+fn push_advice(
     text: &mut String,
-    step: &StepStory,
-    raised: &[Raised<'_>],
-    failures: &[(&CommandStory, &FailureStory)],
+    step: &StepSummary,
+    raises: &[StageRaise<'_>],
+    failures: &[(&CommandSummary, &FailureSummary)],
     short: &str,
 ) {
     text.push_str("\n## What to try next\n\n");
@@ -302,10 +311,9 @@ fn next(
         let _infallible = writeln!(text, "    unstuck show {short}            # what was done");
         return;
     }
-    let old: BTreeSet<&str> =
-        step.baseline.iter().flat_map(|it| &it.failures).map(|it| it.fingerprint.as_str()).collect();
-    let all_old =
-        !failures.is_empty() && failures.iter().all(|(_, it)| old.contains(it.fingerprint.as_str()));
+    let old: BTreeSet<&str> = failures_of(&step.baseline).collect();
+    let is_old = |(_, failure): &(_, &FailureSummary)| old.contains(failure.fingerprint.as_str());
+    let all_old = !failures.is_empty() && failures.iter().all(is_old);
     if all_old {
         text.push_str(
             "- All of these failed before the work began. If they are not what the work is about: \
@@ -313,7 +321,7 @@ fn next(
         );
     }
     let put_back: BTreeSet<&str> =
-        step.iterations.iter().flat_map(|it| &it.put_back).map(String::as_str).collect();
+        step.iterations.iter().flat_map(|iteration| &iteration.put_back).map(String::as_str).collect();
     if !put_back.is_empty() {
         let _infallible = writeln!(
             text,
@@ -323,13 +331,13 @@ fn next(
         );
     }
     let removed =
-        |it: &IterationStory| it.fingerprints.iter().any(|fingerprint| is_tests_removed(fingerprint));
+        |last: &IterationSummary| last.fingerprints.iter().any(|fingerprint| is_tests_removed(fingerprint));
     if step.iterations.last().is_some_and(removed) {
         text.push_str(
             "- Tests are gone: put back what was removed, renamed or skipped. If they were to go, begin a new run: it takes the \
              tests as they are then.\n",
         );
-    } else if let Some((_, last, _)) = raised.last() {
+    } else if let Some((_, last, _)) = raises.last() {
         text.push_str(match last.cause {
             StallCause::NoChange => {
                 "- The worker changes nothing: see whether it may write here, and what it answers.\n"

@@ -3,38 +3,42 @@
 //! # Map
 //!
 //! - [`recheck`]: decides a recorded run again and compares the decisions. [`what_if()`] does so with another policy
-//!   (`change`, `policy`), or with outputs that are read again (`read_again`).
-//! - [`why`]: the evidence for a decision. `diagnosis`: the evidence for a stall. `describe`: one line for each event.
-//! - [`Story`]: the run as people read it. [`report`]: the data of the report page.
+//!   (`policy_override`, `policy_compat`), or with outputs that are read again (`read_again`).
+//! - [`evidence_chain`]: the evidence for a decision. `diagnosis`: that for a stall. `describe`: one line for each event.
+//! - [`RunSummary`]: the run as people read it. [`report`]: the data of the report page.
 //! - [`explore()`]: plays all short histories of a workflow and shows how it can end.
-//! - `batches` splits a stream of events into the batches of its appends; `seen` and `proof` follow the workspace through them.
+//! - `batches` splits the events into the batches of their appends; [`snapshots`] and `stale_checks` follow the workspace.
 //!
-//! Start with `recheck.rs`. Not here: decisions (`unstuck-core`), reading logs (`unstuck-store`), printing (`unstuck`).
+//! Start with `determinism.rs`. Not here: decisions (`unstuck-core`), reading logs (`unstuck-store`), printing (`unstuck`).
 
 mod batches;
-mod change;
 mod describe;
+mod determinism;
 mod diagnosis;
 mod explore;
-mod policy;
-mod proof;
+mod policy_compat;
+mod policy_override;
 mod read_again;
-mod recheck;
 pub mod report;
-mod seen;
-mod story;
+pub mod snapshots;
+mod stale_checks;
+mod step_summary;
+mod summary;
 mod what_if;
 mod why;
 
-pub use batches::{Batch, Batches};
-pub use change::{Change, ChangeError};
-pub use describe::{describe, kind, left, sentence_of_end};
-pub use diagnosis::{attempts, diagnosis, failing, named};
-pub use explore::{Contradiction, End, Explored, Letter, Search, Worst, contradictions, explore};
-pub use policy::with_changes;
+pub use batches::{Batches, EventBatch};
+pub use describe::{describe, describe_exit, kind, sentence_of_end};
+pub use determinism::{DecisionMismatch, DeterminismReport, RecomputedBatch, recheck};
+pub use diagnosis::{attempts, current_failures, current_fingerprints, diagnosis};
+pub use explore::{
+    ConflictingSettings, IterationOutcome, ReachableEnd, SearchStats, StepExploration, StepWorstCase,
+    contradictions, explore,
+};
+pub use policy_compat::with_changes;
+pub use policy_override::{OverrideError, PolicyOverride};
 pub use read_again::ReadAgain;
-pub use recheck::{Decided, Difference, Recheck, recheck};
-pub use seen::{Seen, around, gaps, seen, seen_at};
-pub use story::{CommandStory, FailureStory, IterationStory, StepStory, Story};
+pub use step_summary::{CommandSummary, FailureSummary, IterationSummary, StepSummary};
+pub use summary::RunSummary;
 pub use what_if::{WhatIf, what_if};
-pub use why::{Link, Prompt, Why, why, why_at};
+pub use why::{EvidenceChain, EvidenceLink, Prompt, evidence_chain, evidence_chain_at};

@@ -6,19 +6,19 @@ use std::io;
 use unstuck_core::Observation;
 use unstuck_core::evidence::CommandResult;
 use unstuck_core::id::{Iteration, StepId};
-use unstuck_failures::check_command::{Kept, read_again};
+use unstuck_failures::check_command::{ReadBlob, read_again};
 
 /// Reads the outputs of a run again, in the order of its events.
 pub struct ReadAgain<'a> {
     workspace: &'a str,
-    kept: Kept<'a>,
+    kept: ReadBlob<'a>,
     /// The baseline results of each step, read again.
     baselines: BTreeMap<StepId, Vec<CommandResult>>,
 }
 
 impl<'a> ReadAgain<'a> {
     /// Begins with a run that worked in this folder. `kept` returns the end of a blob.
-    pub fn new(workspace: &'a str, kept: Kept<'a>) -> Self {
+    pub fn new(workspace: &'a str, kept: ReadBlob<'a>) -> Self {
         Self { workspace, kept, baselines: BTreeMap::new() }
     }
 

@@ -6,28 +6,27 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use unstuck_core::completion::Phase;
+use unstuck_core::completion::Timing;
 use unstuck_core::event::{CheckFinished, Exit, Inquiry, RunOutcome, RunStarted};
-use unstuck_core::evidence::TestName;
-use unstuck_core::evidence::ValidatorResult;
+use unstuck_core::evidence::{TestName, ValidatorResult};
 use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::judge::gate;
-use unstuck_core::judge::scope::{self, Drift};
+use unstuck_core::judge::scope::{self, StepChanges};
 use unstuck_core::prompt;
-use unstuck_core::workflow::{Baseline, CheckBy};
+use unstuck_core::workflow::{Baseline, CheckMethod};
 use unstuck_core::{Event, Observation, Rejection, RunState};
 
 use crate::batches::Batches;
-use crate::change::{Change, ChangeError};
-use crate::policy::with_changes;
+use crate::determinism::{DecisionMismatch, difference};
+use crate::policy_compat::with_changes;
+use crate::policy_override::{OverrideError, PolicyOverride};
 use crate::read_again::ReadAgain;
-use crate::recheck::{Difference, difference};
 
 /// Result of a run under another policy.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhatIf {
     /// The first decision that would have been different.
-    pub first_difference: Option<Difference>,
+    pub first_difference: Option<DecisionMismatch>,
     /// The last recorded event that applies under the other policy.
     pub evidence_until: Seq,
     /// Why the evidence ends there; `None` if it reaches the end of the log.
@@ -47,11 +46,11 @@ pub struct WhatIf {
 ///
 /// # Errors
 ///
-/// Returns a [`ChangeError`], converted to the caller's error, if the workflow has no such key. Passes on errors of the
+/// Returns a [`OverrideError`], converted to the caller's error, if the workflow has no such key. Passes on errors of the
 /// stream.
-pub fn what_if<E: From<ChangeError>>(
+pub fn what_if<E: From<OverrideError>>(
     events: impl Iterator<Item = Result<Event, E>>,
-    changes: &[Change],
+    changes: &[PolicyOverride],
     mut read_again: Option<ReadAgain<'_>>,
 ) -> Result<WhatIf, E> {
     let mut recorded = RunState::default();
@@ -83,7 +82,7 @@ pub fn what_if<E: From<ChangeError>>(
             None => Ok(command),
         };
         let command = match observed {
-            Ok(command) => asked_of(&other, command),
+            Ok(command) => without_unrequested(&other, command),
             Err(why) => {
                 evidence_ends = Some(format!("event {}: {why}", batch.events[0].seq));
                 continue;
@@ -149,7 +148,7 @@ fn is_unasked(other: &RunState, command: &Observation) -> bool {
     let check = other.step(step).and_then(|(step, _)| step.check.as_ref());
     iteration == Iteration::BASELINE
         && check.is_some_and(|check| check.baseline == Baseline::Off)
-        && other.admits(command).is_err()
+        && other.check_allowed(command).is_err()
 }
 
 /// Returns which data of an observation the other policy needs and the log lacks.
@@ -165,7 +164,7 @@ fn unknown(recorded: &RunState, other: &RunState, command: &Observation) -> Opti
             let drift = finished.drift.as_deref()?;
             let policy = other.step(&finished.step)?.0.convergence.as_ref()?;
             let [then, now] = [recorded, other].map(|state| put_back(state, &finished.step, drift));
-            if drift.files_left_out > 0 && unstuck_core::workflow::Convergence::has_rules(policy) {
+            if drift.files_left_out > 0 && unstuck_core::workflow::ConvergencePolicy::has_rules(policy) {
                 Some("of the files that differ only some were recorded")
             } else {
                 (then != now).then_some("what was put back after the work would have been something else")
@@ -180,7 +179,7 @@ fn looks_up_others(recorded: &RunState, other: &RunState, finished: &CheckFinish
     let asked = |state: &RunState| -> Option<Vec<TestName>> {
         let (step, at) = state.step(&finished.step)?;
         let check = step.check.as_ref()?;
-        let CheckBy::Commands(commands) = &check.by else { return None };
+        let CheckMethod::Commands(commands) = &check.by else { return None };
         let names =
             gate::to_look_up(commands, &finished.commands, at.evidence.baseline.as_deref()?, check.baseline);
         Some(names.concat())
@@ -190,13 +189,13 @@ fn looks_up_others(recorded: &RunState, other: &RunState, finished: &CheckFinish
 }
 
 /// Returns the files that a policy reverts after the work of a step.
-fn put_back(state: &RunState, step: &StepId, drift: &Drift) -> Vec<String> {
+fn put_back(state: &RunState, step: &StepId, drift: &StepChanges) -> Vec<String> {
     let Some((step, at)) = state.step(step) else { return Vec::new() };
     let Some(policy) = &step.convergence else { return Vec::new() };
     let files: Vec<String> = drift.files.iter().chain(&drift.put_back).cloned().collect();
-    let mut files = scope::by_worker(&files, &at.workspace.by_checks);
+    let mut files = scope::without_check_files(&files, &at.workspace.by_checks);
     files.sort();
-    scope::to_put_back(policy, at.convergence.stage(), &files)
+    scope::paths_to_revert(policy, at.convergence.stage(), &files)
 }
 
 /// Returns whether the other policy needs conditions that were skipped because an earlier one failed.
@@ -206,19 +205,19 @@ fn was_cut(other: &RunState, finished: &CheckFinished) -> bool {
     else {
         return false;
     };
-    let phase = if at.verdicts.inquiry == Inquiry::Preflight { Phase::Preflight } else { Phase::AfterWork };
+    let phase = if at.verdicts.inquiry == Inquiry::Preflight { Timing::Preflight } else { Timing::AfterWork };
     let ended_it = |last: &ValidatorResult| !last.passed() && last.exit != Exit::Stopped;
     !completion.stops_at_first()
         && finished.validators.last().is_some_and(ended_it)
-        && finished.validators.len() < completion.asked(phase).count()
+        && finished.validators.len() < completion.conditions_in(phase).count()
 }
 
 /// Returns what would have been observed under the other policy: not more conditions than it asks for.
-fn asked_of(other: &RunState, command: Observation) -> Observation {
+fn without_unrequested(other: &RunState, command: Observation) -> Observation {
     let Observation::CheckFinished(mut finished) = command else { return command };
     let completion = other.step(&finished.step).and_then(|(step, _)| step.completion.as_ref());
-    if completion.is_some_and(|it| it.stops_at_first()) {
-        let first = finished.validators.iter().position(|it| !it.passed());
+    if completion.is_some_and(|completion| completion.stops_at_first()) {
+        let first = finished.validators.iter().position(|result| !result.passed());
         finished.validators.truncate(first.map_or(usize::MAX, |first| first + 1));
     }
     Observation::CheckFinished(finished)
@@ -229,7 +228,7 @@ fn asks_otherwise(recorded: &RunState, other: &RunState, command: &Observation) 
     let Observation::WorkerStarted(started) = command else { return false };
     let asked = |state: &RunState| {
         let (step, at) = state.step(&started.step)?;
-        Some(prompt::work(
+        Some(prompt::worker_prompt(
             state,
             step,
             at,
@@ -240,13 +239,13 @@ fn asks_otherwise(recorded: &RunState, other: &RunState, command: &Observation) 
     asked(recorded) != asked(other)
 }
 
-fn changed(command: &Observation, changes: &[Change]) -> Result<Observation, ChangeError> {
+fn changed(command: &Observation, changes: &[PolicyOverride]) -> Result<Observation, OverrideError> {
     let Observation::RunStarted(started) = command else { return Ok(command.clone()) };
     let workflow = with_changes(&started.workflow, changes)?;
     Ok(Observation::RunStarted(Box::new(RunStarted { workflow, ..(**started).clone() })))
 }
 
-fn with_command(batch: &crate::Batch, command: &Observation) -> crate::Batch {
+fn with_command(batch: &crate::EventBatch, command: &Observation) -> crate::EventBatch {
     let mut batch = batch.clone();
     if let Some(first) = batch.events.first_mut() {
         first.fact = command.clone().into();

@@ -10,9 +10,9 @@ use crate::describe::{describe, kind};
 
 /// Why a run, or a step of it, is where it is.
 #[derive(Clone, Debug, Serialize)]
-pub struct Why {
+pub struct EvidenceChain {
     /// From the decision down to the observations that it rests on.
-    pub links: Vec<Link>,
+    pub links: Vec<EvidenceLink>,
     /// The prompt that the worker got because of it; `None` where no work followed.
     pub prompt: Option<Prompt>,
     /// The event with which the run went on afterwards; `None` if it did not.
@@ -32,7 +32,7 @@ pub struct Prompt {
 
 /// One event of the chain.
 #[derive(Clone, Debug, Serialize)]
-pub struct Link {
+pub struct EvidenceLink {
     /// How far from the decision: 0 is the decision itself.
     pub depth: usize,
     /// The event.
@@ -51,32 +51,32 @@ pub struct Link {
 /// none.
 ///
 /// Returns `None` when nothing was decided yet.
-pub fn why(events: &[Event], step: Option<&StepId>) -> Option<Why> {
-    let went_on = events.iter().rfind(|event| goes_on(event)).map(|event| event.seq);
+pub fn evidence_chain(events: &[Event], step: Option<&StepId>) -> Option<EvidenceChain> {
+    let went_on = events.iter().rfind(|event| is_continuation(event)).map(|event| event.seq);
     let is_over = |event: &Event| {
         let is_end = matches!(event.fact, Fact::Concluded(Conclusion::RunEnded(_)));
         is_end && went_on.is_some_and(|went_on| event.seq < went_on)
     };
     let top = events.iter().rfind(|event| is_decision(event, step) && !is_over(event))?;
     let went_on = went_on.filter(|went_on| *went_on > top.seq);
-    Some(Why { went_on, ..chain(events, top) })
+    Some(EvidenceChain { went_on, ..chain(events, top) })
 }
 
-fn goes_on(event: &Event) -> bool {
+fn is_continuation(event: &Event) -> bool {
     matches!(event.fact, Fact::Observed(Observation::RunResumed(_) | Observation::AnswerGiven(_)))
 }
 
 /// Follows the evidence of one event; `None` if there is no such event.
-pub fn why_at(events: &[Event], seq: Seq) -> Option<Why> {
+pub fn evidence_chain_at(events: &[Event], seq: Seq) -> Option<EvidenceChain> {
     Some(chain(events, events.iter().find(|event| event.seq == seq)?))
 }
 
-fn chain(events: &[Event], top: &Event) -> Why {
+fn chain(events: &[Event], top: &Event) -> EvidenceChain {
     let by_seq: BTreeMap<Seq, &Event> = events.iter().map(|event| (event.seq, event)).collect();
     let mut links = Vec::new();
     let mut seen = BTreeSet::new();
     follow(top, 0, &by_seq, &mut seen, &mut links);
-    Why { links, prompt: prompt_after(events, top), went_on: None }
+    EvidenceChain { links, prompt: prompt_after(events, top), went_on: None }
 }
 
 /// Returns what the worker of the same step was asked after a verdict.
@@ -90,12 +90,12 @@ fn prompt_after(events: &[Event], top: &Event) -> Option<Prompt> {
     })
 }
 
-fn is_decision(event: &Event, of: Option<&StepId>) -> bool {
+fn is_decision(event: &Event, step: Option<&StepId>) -> bool {
     let Fact::Concluded(conclusion) = &event.fact else { return false };
     match conclusion {
-        Conclusion::RunEnded(_) => of.is_none(),
-        Conclusion::StepEnded(e) => of.is_none_or(|of| e.step == *of),
-        Conclusion::VerdictReached(e) => of.is_none_or(|of| e.step == *of),
+        Conclusion::RunEnded(_) => step.is_none(),
+        Conclusion::StepEnded(e) => step.is_none_or(|step| e.step == *step),
+        Conclusion::VerdictReached(e) => step.is_none_or(|step| e.step == *step),
         _ => false,
     }
 }
@@ -105,13 +105,13 @@ fn follow(
     depth: usize,
     all: &BTreeMap<Seq, &Event>,
     seen: &mut BTreeSet<Seq>,
-    links: &mut Vec<Link>,
+    links: &mut Vec<EvidenceLink>,
 ) {
     if !seen.insert(event.seq) {
         return;
     }
     let evidence = evidence(event);
-    links.push(Link {
+    links.push(EvidenceLink {
         depth,
         seq: event.seq,
         at: event.at,

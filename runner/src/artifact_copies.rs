@@ -4,11 +4,11 @@
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_files::private_dir::PrivateDir;
 use unstuck_process::blocking_task::blocking;
-use unstuck_process::{StopRequest, StopSignal};
+use unstuck_process::{StopReceiver, StopRequest};
 use unstuck_workspace::artifacts::{ArtifactError, IsStopped};
 
 /// Result of a copy.
-pub(crate) enum Copied {
+pub(crate) enum CopyResult {
     /// The copies are in place, with these warnings.
     Done(Vec<String>),
     /// The copies cannot be made, for this reason.
@@ -18,24 +18,24 @@ pub(crate) enum Copied {
 }
 
 /// Runs `copy`, unless a link has replaced the directory `way`.
-pub(crate) async fn run<C>(context: PrivateDir, way: PrivateDir, stop: StopSignal, copy: C) -> Copied
+pub(crate) async fn run<C>(context: PrivateDir, way: PrivateDir, stop: StopReceiver, copy: C) -> CopyResult
 where
     C: FnOnce(&PrivateDir, IsStopped<'_>) -> Result<Vec<String>, ArtifactError> + Send + 'static,
 {
     blocking(move || {
         if let Err(error) = way.check_way() {
-            return Copied::Refused(error.to_string());
+            return CopyResult::Refused(error.to_string());
         }
         match copy(&context, &|| *stop.borrow() != StopRequest::Run) {
-            Ok(warnings) => Copied::Done(warnings),
-            Err(ArtifactError::Stopped { .. }) => Copied::Stopped,
-            Err(error) => Copied::Refused(error.to_string()),
+            Ok(warnings) => CopyResult::Done(warnings),
+            Err(ArtifactError::Stopped { .. }) => CopyResult::Stopped,
+            Err(error) => CopyResult::Refused(error.to_string()),
         }
     })
     .await
 }
 
-impl Copied {
+impl CopyResult {
     /// Adds the result to the outcome of the process that made the artifacts. If the copy was stopped, the process
     /// counts as stopped.
     pub(crate) fn note(self, outcome: &mut Outcome) {

@@ -1,26 +1,27 @@
 //! The prompt about a closer's checklist that is not complete.
 
-use unstuck_core::judge::closer::{Open, Report};
+use unstuck_core::judge::reviewer::{RejectReason, ReviewerAnswer};
 
 /// Returns the prompt about a checklist that is not complete.
-pub(crate) fn retry_text(report: &Report, required: &[String]) -> String {
+pub(crate) fn retry_text(report: &ReviewerAnswer, required: &[String]) -> String {
     let items = report.checklist.iter().filter(|item| !item.completed).map(|item| {
         let evidence = item.evidence.as_deref().filter(|evidence| !evidence.is_empty());
         format!(
             "- {}{}",
             item.description,
-            evidence.map_or_else(String::new, |it| format!("\n  Evidence: {it}"))
+            evidence.map_or_else(String::new, |evidence| format!("\n  Evidence: {evidence}"))
         )
     });
     let actions = report.pending.iter().map(|action| format!("- {action}"));
     let open = report.open(required);
-    let listed = |it: &Open| matches!(it, Open::Item(_) | Open::Pending);
+    let listed = |item: &RejectReason| matches!(item, RejectReason::Item(_) | RejectReason::Pending);
     // That not all is complete is news only where nothing else says so.
-    let problems = open.iter().filter(|it| !listed(it) && (**it != Open::NotAll || open.len() == 1));
+    let problems =
+        open.iter().filter(|item| !listed(item) && (**item != RejectReason::NotAll || open.len() == 1));
     let blocks = [
         block("Incomplete items:\n", items),
         block("Required actions:\n", actions),
-        block("Problems of the checklist:\n", problems.map(|it| format!("- {it}"))),
+        block("Problems of the checklist:\n", problems.map(|problem| format!("- {problem}"))),
         block("Summary: ", std::iter::once(report.summary.clone())),
     ];
     let blocks = blocks.into_iter().filter(|block| !block.is_empty());
@@ -51,7 +52,7 @@ mod tests {
             "checklist": [open, item("docs", true)],
             "allComplete": false, "summary": "not yet", "pendingActions": ["run them"],
         });
-        let report = Report::read(&answer).unwrap();
+        let report = ReviewerAnswer::parse(&answer).unwrap();
         let expected = "Completion validation failed:\n\nIncomplete items:\n- about tests\n  Evidence: 2 failed\n\n\
             Required actions:\n- run them\n\nProblems of the checklist:\n\
             - the required item \"note\" is not in the checklist\n\nSummary: not yet";
@@ -62,7 +63,7 @@ mod tests {
     fn open_checklist_without_open_items_is_in_the_prompt() {
         let told = |checklist: Value| {
             let answer = json!({"checklist": checklist, "allComplete": false, "summary": "s"});
-            retry_text(&Report::read(&answer).unwrap(), &[])
+            retry_text(&ReviewerAnswer::parse(&answer).unwrap(), &[])
         };
         let whole = "Completion validation failed:\n\nProblems of the checklist:\n";
         assert_eq!(told(json!([item("a", true)])), format!("{whole}- allComplete is false\n\nSummary: s"));
@@ -82,7 +83,7 @@ mod tests {
             .expect("the table is valid");
         assert!(!cases.is_empty());
         for case in cases {
-            let report = Report::read(&case.answer).expect("the shape is right");
+            let report = ReviewerAnswer::parse(&case.answer).expect("the shape is right");
             assert_eq!(retry_text(&report, &[]), case.text, "{}", case.id);
         }
     }

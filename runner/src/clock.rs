@@ -15,7 +15,7 @@ const LOOK_UP: Duration = Duration::from_secs(30);
 
 /// Tells the time of recording.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
+pub struct SystemClock {
     wall: Timestamp,
     start: Instant,
     suspended_before: Duration,
@@ -23,7 +23,7 @@ pub struct Clock {
     suspension: fn() -> Duration,
 }
 
-impl Clock {
+impl SystemClock {
     /// Reads the wall clock once. `not_before` is the time of the newest event: a wall clock that was
     /// set back does not make time run backwards.
     pub fn start(not_before: Timestamp) -> Self {
@@ -74,8 +74,8 @@ mod tests {
         static SUSPENDED: Cell<Duration> = const { Cell::new(Duration::from_secs(7)) };
     }
 
-    fn clock(wall: u64, newest: u64) -> Clock {
-        Clock::at(Timestamp(wall), Timestamp(newest), || SUSPENDED.get())
+    fn clock(wall: u64, newest: u64) -> SystemClock {
+        SystemClock::at(Timestamp(wall), Timestamp(newest), || SUSPENDED.get())
     }
 
     fn suspend(hours: u64) {

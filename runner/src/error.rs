@@ -10,7 +10,7 @@ use unstuck_store::event_store::AppendError;
 /// Why a run cannot continue. The recorded events are safe, and a resume continues from there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum RunnerError {
     /// The event store does not take events.
     #[error("the event store does not take events")]
     Store(#[from] AppendError),
@@ -38,10 +38,10 @@ pub enum Error {
 }
 
 /// Returns the step of an effect that could not be begun, or not be brought to its end, for no fault of its worker.
-pub(crate) fn not_begun(ended: &Observation) -> Option<&StepId> {
+pub(crate) fn unstarted_step(ended: &Observation) -> Option<&StepId> {
     let (step, outcome) = match ended {
-        Observation::WorkerFinished(it) => (&it.step, &it.outcome),
-        Observation::CheckFinished(it) => (&it.step, &it.outcome),
+        Observation::WorkerFinished(work) => (&work.step, &work.outcome),
+        Observation::CheckFinished(check) => (&check.step, &check.outcome),
         _ => return None,
     };
     (outcome.fatal.is_some() || matches!(outcome.exit, Exit::CouldNotStart(_))).then_some(step)

@@ -15,21 +15,21 @@ use unstuck_core::workflow::{Budget, Subworkflow};
 use unstuck_core::{Event, Observation, RunState};
 use unstuck_files::error::with_causes;
 use unstuck_files::private_dir::PrivateDir;
-use unstuck_process::StopSignal;
-use unstuck_process::blocking_task::beside;
+use unstuck_process::StopReceiver;
+use unstuck_process::blocking_task::run_both;
 use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::BlobStore;
-use unstuck_workspace::branch::Protected;
+use unstuck_workspace::branch::ProtectedBranches;
 use unstuck_workspace::context_dir;
 use unstuck_workspace::environment::{BranchFacts, ParentFacts};
 
-use crate::Watcher;
-use crate::baselines::Baselines;
-use crate::branch_lock::BranchLock;
-use crate::clock::Clock;
-use crate::kick::Kicks;
-use crate::snapshots::{self, Keeper};
-use crate::workspace;
+use crate::RunListener;
+use crate::baseline_cache::BaselineCache;
+use crate::branch_guard::BranchGuard;
+use crate::clock::SystemClock;
+use crate::retry_request::RetryRequests;
+use crate::snapshots::{self, RunSnapshots};
+use crate::workspace_link;
 
 /// Where decision files go unless a workflow says otherwise, from the workspace root.
 pub(crate) const OWN_FOLDER: &str = ".unstuck";
@@ -49,19 +49,19 @@ pub struct Host {
     /// Knows the secrets.
     pub redactor: Redactor,
     /// Receives events and output.
-    pub watcher: Arc<dyn Watcher>,
+    pub listener: Arc<dyn RunListener>,
     /// Runs subworkflows.
-    pub children: Arc<dyn Children>,
+    pub children: Arc<dyn SubworkflowRunner>,
     /// Baselines that are shared with other runs; `None` if sharing is off.
-    pub baselines: Option<Baselines>,
+    pub baselines: Option<BaselineCache>,
     /// Takes snapshots of the workspace; `None` where they cannot be kept.
-    pub snapshots: Option<Arc<Keeper>>,
+    pub snapshots: Option<Arc<RunSnapshots>>,
     /// Facts about the branch; `None` outside git.
     pub branch: Option<BranchFacts>,
     /// Limits the run to its branch; `None` if the lock is off.
-    pub branch_lock: Option<BranchLock>,
+    pub branch_lock: Option<BranchGuard>,
     /// Branches that must not be changed.
-    pub protected_branches: Protected,
+    pub protected_branches: ProtectedBranches,
     /// Whether changing them is allowed anyway.
     pub allow_protected_branch: bool,
     /// The step that this run is a part of.
@@ -72,17 +72,17 @@ pub struct Host {
     pub verbose: bool,
     /// Time between TERM and KILL.
     pub grace: Duration,
-    pub(crate) kicks: Kicks,
+    pub(crate) retry_requests: RetryRequests,
     /// The clock of the supervisor, so that recorded times and times reported by services are based on one clock.
-    pub clock: Clock,
+    pub clock: SystemClock,
 }
 
 /// A child run in progress.
-pub type ChildRun = Pin<Box<dyn Future<Output = Result<Outcome, String>> + Send>>;
+pub type ChildFuture = Pin<Box<dyn Future<Output = Result<Outcome, String>> + Send>>;
 
 /// Where a child run works.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ChildContext {
     /// The mark of the parent's processes.
     pub mark: String,
     /// The time limit of the step.
@@ -111,26 +111,27 @@ pub struct Place {
 }
 
 /// Starts subworkflows as separate runs.
-pub trait Children: Send + Sync {
+pub trait SubworkflowRunner: Send + Sync {
     /// Runs, or takes up again, the child run of a step's iteration.
-    fn run(&self, parent: Parent, child: Subworkflow, place: Place, stop: StopSignal) -> ChildRun;
+    fn run(&self, parent: Parent, child: Subworkflow, place: ChildContext, stop: StopReceiver)
+    -> ChildFuture;
 }
 
 impl Host {
     /// Keeps a text that has no secrets while something else is done, if there is anything to do.
-    pub(crate) fn keep_beside<T>(
+    pub(crate) fn store_while<T>(
         &self,
         clean: &[u8],
         meanwhile: Option<impl FnOnce() -> T>,
     ) -> (io::Result<Blob>, Option<T>) {
         match meanwhile {
             Some(meanwhile) if !clean.is_empty() => {
-                let (kept, other) = beside(|| self.keep(clean), meanwhile);
+                let (kept, other) = run_both(|| self.store_clean(clean), meanwhile);
                 (kept, Some(other))
             }
             meanwhile => {
                 let other = meanwhile.map(|meanwhile| meanwhile());
-                (self.keep(clean), other)
+                (self.store_clean(clean), other)
             }
         }
     }
@@ -193,7 +194,8 @@ impl Host {
     /// Writes the views of a run that has a workflow file. They are no more than views: what goes wrong
     /// is said and does not stop the run.
     pub(crate) fn write_views(&self, state: &RunState, events: &[Event]) {
-        if state.started().is_none_or(|started| started.workflow_file.is_none()) || self.led_away().is_some()
+        if state.started().is_none_or(|started| started.workflow_file.is_none())
+            || self.link_error().is_some()
         {
             return;
         }
@@ -210,10 +212,10 @@ impl Host {
 
     /// Returns a message if a link has replaced the workspace, with the command that restores it. Otherwise returns
     /// `None`.
-    pub(crate) fn led_away(&self) -> Option<String> {
-        let to = workspace::leads_elsewhere(&self.workspace, self.state_folder.as_deref())?;
+    pub(crate) fn link_error(&self) -> Option<String> {
+        let to = workspace_link::link_target(&self.workspace, self.state_folder.as_deref())?;
         let undo = format!("unstuck undo {}@last --git", self.run);
-        Some(workspace::led_away(&self.workspace, &to, &undo))
+        Some(workspace_link::link_error(&self.workspace, &to, &undo))
     }
 
     /// Returns the text that identifies the processes of this run.
@@ -235,25 +237,26 @@ impl Host {
 
     /// Returns the same as the folder of ours that it is.
     pub(crate) fn context(&self, state: &RunState) -> PrivateDir {
-        PrivateDir::of(&self.workspace, &self.context_dir(state))
+        PrivateDir::in_workspace(&self.workspace, &self.context_dir(state))
     }
 
     /// Returns what of the workspace is ours, as absolute paths.
     pub(crate) fn own_paths(&self, state: &RunState) -> Vec<PathBuf> {
-        let of_run = state.started().map_or_else(Vec::new, |it| snapshots::of_run(&self.workspace, it));
+        let of_run =
+            state.started().map_or_else(Vec::new, |started| snapshots::of_run(&self.workspace, started));
         let of_verdicts = PathBuf::from(OWN_FOLDER);
         of_run.into_iter().chain([of_verdicts]).map(|path| self.workspace.join(path)).collect()
     }
 
     /// Keeps a text without its secrets.
-    pub(crate) fn put(&self, text: &[u8]) -> io::Result<Blob> {
+    pub(crate) fn store_blob(&self, text: &[u8]) -> io::Result<Blob> {
         let (clean, _) = self.redactor.redact_bytes(text);
-        self.keep(&clean)
+        self.store_clean(&clean)
     }
 
-    fn keep(&self, clean: &[u8]) -> io::Result<Blob> {
+    fn store_clean(&self, clean: &[u8]) -> io::Result<Blob> {
         if clean.is_empty() {
-            return Ok(Blob { digest: Digest::of(b""), size: 0 });
+            return Ok(Blob { digest: Digest::sha256(b""), size: 0 });
         }
         // The caller gets the error and stops the run. The observations are recorded anyway.
         self.blobs.put_for_caller(clean)

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use unstuck_core::judge::declaration;
+use unstuck_core::judge::declared_status;
 
 /// Characters of the last message that are kept.
 const MESSAGE_CHARS_MAX: usize = 1000;
@@ -14,7 +14,7 @@ const ERRORS_MAX: usize = 3;
 
 /// Data of an iteration.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Iteration<'a> {
+pub struct AnsweredIteration<'a> {
     /// Its number; the first is 1.
     pub number: u32,
     /// The answer as JSON, if it had one.
@@ -26,12 +26,12 @@ pub struct Iteration<'a> {
     /// The errors that it met.
     pub errors: &'a [String],
     /// Results of the checks.
-    pub found: Found<'a>,
+    pub found: CheckSummary<'a>,
 }
 
 /// Results of the checks of an iteration.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Found<'a> {
+pub struct CheckSummary<'a> {
     /// The verdict as text: `incomplete`.
     pub verdict: &'a str,
     /// One line for each validator that failed.
@@ -41,19 +41,19 @@ pub struct Found<'a> {
 }
 
 /// Writes the summary: blocks with a blank line between them, those without content left out.
-pub fn render(iteration: &Iteration<'_>) -> String {
+pub fn render(iteration: &AnsweredIteration<'_>) -> String {
     let blocks = [
         format!("## Previous Iteration Summary (Iteration {})", iteration.number),
         decision(iteration.answer),
-        titled("### What was done:\n", &shortened(iteration.last_message)),
-        titled("### Tools used: ", &iteration.tools.join(", ")),
-        titled("### Errors encountered:\n", &errors(iteration.errors)),
-        titled("### What the checks found:\n", &found(&iteration.found)),
+        block("### What was done:\n", &shorten(iteration.last_message)),
+        block("### Tools used: ", &iteration.tools.join(", ")),
+        block("### Errors encountered:\n", &errors(iteration.errors)),
+        block("### What the checks found:\n", &findings(&iteration.found)),
     ];
     blocks.into_iter().filter(|block| !block.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-fn titled(title: &str, content: &str) -> String {
+fn block(title: &str, content: &str) -> String {
     if content.is_empty() { String::new() } else { format!("{title}{content}") }
 }
 
@@ -62,17 +62,17 @@ fn decision(answer: Option<&Value>) -> String {
     let status = text(answer.get("status")).map(|status| format!("**Reported Status**: {status}"));
     let reason = text(answer.get("next_action").and_then(|next| next.get("reason")));
     let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-    let action = text(declaration::action(answer));
+    let action = text(declared_status::action(answer));
     let action = action.map(|action| format!("**Declared Next Action**: {action}{reason}"));
     let lines: Vec<String> = status.into_iter().chain(action).collect();
-    titled("### Previous Iteration Decision\n", &lines.join("\n"))
+    block("### Previous Iteration Decision\n", &lines.join("\n"))
 }
 
 fn text(field: Option<&Value>) -> Option<&str> {
     field?.as_str().filter(|text| !text.is_empty())
 }
 
-fn shortened(message: &str) -> String {
+fn shorten(message: &str) -> String {
     match message.char_indices().nth(MESSAGE_CHARS_MAX) {
         Some((end, _)) => format!("{}...", &message[..end]),
         None => message.to_owned(),
@@ -87,10 +87,10 @@ fn errors(errors: &[String]) -> String {
     lines.join("\n")
 }
 
-fn found(found: &Found<'_>) -> String {
-    let verdict = titled("Verdict: ", found.verdict);
+fn findings(found: &CheckSummary<'_>) -> String {
+    let verdict = block("Verdict: ", found.verdict);
     let failed: Vec<String> = found.failed.iter().map(|line| format!("- {line}")).collect();
-    let contrary = titled("\n", found.contrary);
+    let contrary = block("\n", found.contrary);
     let parts = [verdict, failed.join("\n"), contrary];
     let joined = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
     joined.trim_start_matches('\n').to_owned()
@@ -114,8 +114,8 @@ mod tests {
         let tools = strings(&["Bash", "Edit"]);
         let errors = strings(&["e1", "e2", "e3", "e4", "e5"]);
         let failed = strings(&["tests-pass: 3 tests failed"]);
-        let found = Found { verdict: "incomplete", failed: &failed, contrary: "| declared | found |" };
-        let summary = render(&Iteration {
+        let found = CheckSummary { verdict: "incomplete", failed: &failed, contrary: "| declared | found |" };
+        let summary = render(&AnsweredIteration {
             number: 3,
             answer: Some(&answer),
             last_message: "did `it`",
@@ -158,11 +158,13 @@ Verdict: incomplete
             json!({"status": 1, "next_action": {"reason": "x"}}),
             json!([]),
         ] {
-            let iteration = Iteration { number: 7, answer: Some(&answer), ..Iteration::default() };
+            let iteration =
+                AnsweredIteration { number: 7, answer: Some(&answer), ..AnsweredIteration::default() };
             assert_eq!(render(&iteration), first_line, "{answer}");
         }
         let text_alone = json!({"next_action": "complete"});
-        let iteration = Iteration { number: 7, answer: Some(&text_alone), ..Iteration::default() };
+        let iteration =
+            AnsweredIteration { number: 7, answer: Some(&text_alone), ..AnsweredIteration::default() };
         let decided = "\n\n### Previous Iteration Decision\n**Declared Next Action**: complete";
         assert_eq!(render(&iteration), format!("{first_line}{decided}"));
     }
@@ -172,7 +174,7 @@ Verdict: incomplete
         for (length, dots) in [(999, ""), (1000, ""), (1001, "...")] {
             let message = "💥".repeat(length);
             let kept = "💥".repeat(length.min(1000));
-            assert_eq!(shortened(&message), format!("{kept}{dots}"));
+            assert_eq!(shorten(&message), format!("{kept}{dots}"));
         }
     }
 
@@ -200,13 +202,13 @@ Verdict: incomplete
                 .expect("the table is valid");
         assert!(!cases.is_empty());
         for case in cases {
-            let summary = render(&Iteration {
+            let summary = render(&AnsweredIteration {
                 number: case.input.iteration,
                 answer: case.input.structured_output.as_ref(),
                 last_message: case.input.assistant_responses.last().map_or("", String::as_str),
                 tools: &case.input.tools_used,
                 errors: &case.input.errors,
-                ..Iteration::default()
+                ..AnsweredIteration::default()
             });
             assert!(summary == case.expected, "{}: {summary}", case.id);
         }

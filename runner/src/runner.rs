@@ -5,20 +5,19 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use unstuck_core::event::{Lost, Suspended};
+use unstuck_core::event::{AttemptLost, MachineSuspended};
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Event, Observation, RunState};
 use unstuck_files::error::with_causes;
 use unstuck_process::StopRequest;
-use unstuck_store::chain::Head;
-use unstuck_store::event_store::{AppendError, EventStore as _, Expected};
+use unstuck_store::event_store::{AppendError, EventStore as _, ExpectedVersion, Head};
 use unstuck_store::run_log::RunLog;
 
-use crate::clock::Clock;
-use crate::error::Error;
-use crate::watcher::Interrupt;
-use crate::world::{Tell, World};
+use crate::clock::SystemClock;
+use crate::effects::{EffectHandler, EventSink};
+use crate::error::RunnerError;
+use crate::run_listener::Interrupt;
 
 /// So many events are folded again at most when a run is opened.
 const CHECKPOINT_EVERY: usize = 10_000;
@@ -27,10 +26,10 @@ const CHECKPOINT_EVERY: usize = 10_000;
 const SUSPENDED_MIN: Millis = Millis::from_secs(5);
 
 /// Events that were decided together.
-pub(crate) struct Batch {
+pub(crate) struct PendingEvents {
     events: Vec<Event>,
     /// Position in the log that they follow.
-    expected: Expected,
+    expected: ExpectedVersion,
 }
 
 /// Drives one run.
@@ -38,38 +37,38 @@ pub struct Runner<W> {
     pub(crate) log: Arc<RunLog>,
     pub(crate) head: Option<Head>,
     pub(crate) since_checkpoint: usize,
-    pub(crate) world: Arc<W>,
+    pub(crate) host: Arc<W>,
     pub(crate) state: RunState,
     /// Events that led to this state and are not in the log yet.
-    pub(crate) unwritten: Option<Batch>,
-    pub(crate) clock: Clock,
+    pub(crate) unwritten: Option<PendingEvents>,
+    pub(crate) clock: SystemClock,
     /// Total of the recorded suspensions of the machine.
     pub(crate) suspended: Millis,
     pub(crate) interrupts: watch::Receiver<Option<Interrupt>>,
     pub(crate) in_flight: JoinSet<Observation>,
     pub(crate) stops: BTreeMap<StepId, watch::Sender<StopRequest>>,
-    pub(crate) tell: Tell,
-    pub(crate) told: mpsc::UnboundedReceiver<Observation>,
+    pub(crate) event_sink: EventSink,
+    pub(crate) observations: mpsc::UnboundedReceiver<Observation>,
 }
 
-impl<W: World> Runner<W> {
+impl<W: EffectHandler> Runner<W> {
     /// Takes a run up where `state` stands.
     pub fn new(
         log: Arc<RunLog>,
-        world: Arc<W>,
+        host: Arc<W>,
         state: RunState,
-        clock: Clock,
+        clock: SystemClock,
         interrupts: watch::Receiver<Option<Interrupt>>,
     ) -> Self {
         let (in_flight, stops) = (JoinSet::new(), BTreeMap::new());
         let (head, since_checkpoint) = (None, 0);
-        let (tell, told) = mpsc::unbounded_channel();
+        let (event_sink, observations) = mpsc::unbounded_channel();
         let suspended = Millis(0);
         Self {
             log,
             head,
             since_checkpoint,
-            world,
+            host,
             state,
             unwritten: None,
             clock,
@@ -77,8 +76,8 @@ impl<W: World> Runner<W> {
             interrupts,
             in_flight,
             stops,
-            tell,
-            told,
+            event_sink,
+            observations,
         }
     }
 
@@ -97,13 +96,13 @@ impl<W: World> Runner<W> {
     /// # Errors
     ///
     /// When the state does not admit the command, or the store does not take the batch.
-    pub fn record(&mut self, command: Observation) -> Result<(), Error> {
+    pub fn record(&mut self, command: Observation) -> Result<(), RunnerError> {
         self.decide(command)?;
         self.write()
     }
 
     /// The same, but for the last batch, which is written with what it owes, or [next](Self::write).
-    pub(crate) fn decide(&mut self, command: Observation) -> Result<(), Error> {
+    pub(crate) fn decide(&mut self, command: Observation) -> Result<(), RunnerError> {
         if !matches!(command, Observation::Suspended(_))
             && let Some(suspension) = self.suspension()
         {
@@ -115,35 +114,39 @@ impl<W: World> Runner<W> {
     /// Returns what there is to record of the machine having been suspended while this run was under way.
     pub(crate) fn suspension(&self) -> Option<Observation> {
         let length = self.clock.suspended().minus(self.suspended);
-        let suspension = Observation::Suspended(Suspended { length });
-        (length >= SUSPENDED_MIN && self.state.admits(&suspension).is_ok()).then_some(suspension)
+        let suspension = Observation::Suspended(MachineSuspended { length });
+        (length >= SUSPENDED_MIN && self.state.check_allowed(&suspension).is_ok()).then_some(suspension)
     }
 
-    fn fold(&mut self, command: Observation) -> Result<(), Error> {
+    fn fold(&mut self, command: Observation) -> Result<(), RunnerError> {
         self.write()?;
         if let Observation::Suspended(event) = &command {
             self.suspended = self.suspended.plus(event.length);
         }
-        let command = self.world.redact(without_changes_of_others(&self.state, command));
+        let command = self.host.redact(without_changes_of_others(&self.state, command));
         let events = self.state.decide(command, self.clock.now())?;
-        let expected = Expected::Exactly(self.state.version());
+        let expected = ExpectedVersion::Exactly(self.state.version());
         self.state = events.iter().fold(std::mem::take(&mut self.state), RunState::evolve);
-        self.unwritten = Some(Batch { events, expected });
+        self.unwritten = Some(PendingEvents { events, expected });
         Ok(())
     }
 
     /// Writes what was decided, if that is not in the log yet.
-    pub(crate) fn write(&mut self) -> Result<(), Error> {
+    pub(crate) fn write(&mut self) -> Result<(), RunnerError> {
         let Some(batch) = self.unwritten.take() else { return Ok(()) };
         let written = batch.write(&self.log);
-        self.written(&batch, written)
+        self.mark_written(&batch, written)
     }
 
-    pub(crate) fn written(&mut self, batch: &Batch, written: Result<Head, AppendError>) -> Result<(), Error> {
+    pub(crate) fn mark_written(
+        &mut self,
+        batch: &PendingEvents,
+        written: Result<Head, AppendError>,
+    ) -> Result<(), RunnerError> {
         // No checkpoint is of a state that the log does not lead to.
         self.head = written.as_ref().ok().copied();
         written?;
-        self.world.recorded(&batch.events, &self.state);
+        self.host.on_events(&batch.events, &self.state);
         self.since_checkpoint += batch.events.len();
         if self.since_checkpoint >= CHECKPOINT_EVERY {
             self.save_checkpoint();
@@ -168,14 +171,14 @@ impl<W: World> Runner<W> {
     /// # Errors
     ///
     /// As [`Runner::record`].
-    pub fn record_lost(&mut self, processes_ended: u32) -> Result<(), Error> {
-        let lost: Vec<(Lost, bool)> = self
+    pub fn record_lost(&mut self, processes_ended: u32) -> Result<(), RunnerError> {
+        let lost: Vec<(AttemptLost, bool)> = self
             .state
             .in_flight()
             .map(|(step, at)| {
                 let (step, iteration, attempt) = (step.id.clone(), at.iteration, at.attempt);
                 let is_check = matches!(at.phase, StepPhase::Checking(_));
-                (Lost { step, iteration, attempt, processes_ended }, is_check)
+                (AttemptLost { step, iteration, attempt, processes_ended }, is_check)
             })
             .collect();
         for (lost, is_check) in lost {
@@ -185,7 +188,7 @@ impl<W: World> Runner<W> {
     }
 }
 
-impl Batch {
+impl PendingEvents {
     pub(crate) fn write(&self, log: &RunLog) -> Result<Head, AppendError> {
         log.append(&self.events, self.expected)
     }

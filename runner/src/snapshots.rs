@@ -9,27 +9,27 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
-use unstuck_core::judge::scope::{self, Protected};
+use unstuck_core::judge::scope::{self, ProtectedPaths};
 use unstuck_core::plural::count;
-use unstuck_core::snapshot::{Snapshot, on_one_line};
-use unstuck_core::state::Gap;
-use unstuck_core::workflow::Convergence;
+use unstuck_core::snapshot::{Snapshot, single_line};
+use unstuck_core::state::ExternalChange;
+use unstuck_core::workflow::ConvergencePolicy;
 use unstuck_files::error::with_causes;
 use unstuck_store::state_dir::StateDir;
 use unstuck_workspace::branch;
 use unstuck_workspace::snapshot::{
-    Change, ChangeKind, ChangedExcluded, Error, ExcludedChange, ExcludedReason, Git, MovedBranch, Options,
-    Plan, RestoreReport, Restored, Snapshots, Staged,
+    ChangeKind, ChangedExcluded, ExcludedChange, ExcludedReason, Git, MovedBranch, PathChange,
+    RestoreOutcome, RestorePlan, RestoreReport, SnapshotError, SnapshotOptions, Snapshots, StagedFiles,
 };
 use unstuck_workspace::unstuck_paths::own_paths;
-use unstuck_workspace::worktree::{self, Part};
+use unstuck_workspace::worktree::{self, CheckoutPart};
 
-use crate::repository::{self, Branch, named};
-use crate::scratch::Scratch;
+use crate::repository_changes::{self, BranchPolicy, file_list};
+use crate::temp_dir::TempDir;
 
 /// Takes snapshots for one run.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct RunSnapshots {
     snapshots: Snapshots,
     run: RunId,
     workspace: PathBuf,
@@ -40,44 +40,44 @@ pub struct Keeper {
     /// Path from the root of the workspace, if the file is inside it.
     workflow_file: Option<PathBuf>,
     /// State of git at the start of this supervisor; `None` outside git.
-    known: OnceLock<Option<Known>>,
+    known: OnceLock<Option<TrackedFiles>>,
     /// Uncommitted files outside the workspace at the last look; `None` if the workspace is the whole checkout.
-    outside: Mutex<Option<Outside>>,
+    outside: Mutex<Option<OutsideChanges>>,
 }
 
 /// Uncommitted files outside the workspace.
 #[derive(Debug)]
-struct Outside {
+struct OutsideChanges {
     files: BTreeMap<String, String>,
     commit: Option<String>,
 }
 
-impl Outside {
+impl OutsideChanges {
     /// Looks at the rest of the checkout that a workspace is a folder of.
-    fn of(workspace: &Path) -> io::Result<Option<Self>> {
+    fn read(workspace: &Path) -> io::Result<Option<Self>> {
         let facts = branch::facts(workspace)?.filter(|facts| facts.toplevel != workspace);
         let Some(facts) = facts else { return Ok(None) };
-        let files = worktree::status(workspace, Part::Outside)?;
+        let files = worktree::status(workspace, CheckoutPart::Outside)?;
         Ok(Some(Self { files, commit: facts.head_sha }))
     }
 }
 
 /// Which files git had when a supervisor began.
 #[derive(Debug)]
-struct Known {
+struct TrackedFiles {
     tracked: BTreeSet<PathBuf>,
     /// Those that held work that was in no commit.
     unsaved: BTreeSet<PathBuf>,
     /// Files among them that were staged in a form that neither a commit nor the workspace had, and still are.
-    staged: Mutex<Staged>,
+    staged: Mutex<StagedFiles>,
 }
 
 /// Files that a step has changed, each with the snapshot that it is compared with.
-pub type Since<'a> = BTreeMap<String, &'a Snapshot>;
+pub type ChangedSince<'a> = BTreeMap<String, &'a Snapshot>;
 
 /// Changes that a worker made to the workspace.
 #[derive(Debug, Default)]
-pub struct Compared {
+pub struct WorkerChanges {
     /// Whether anything differs except git's internal state.
     pub changed: bool,
     /// Changes by file; `None` if there are none.
@@ -86,11 +86,11 @@ pub struct Compared {
     pub said: Vec<String>,
 }
 
-impl Compared {
+impl WorkerChanges {
     /// Adds what was made of it later.
-    pub(crate) fn and(mut self, later: Self) -> Self {
+    pub(crate) fn merge(mut self, later: Self) -> Self {
         self.said.extend(later.said);
-        let diffstat = Diffstat::joined(self.diffstat, later.diffstat.as_ref());
+        let diffstat = Diffstat::merge_all(self.diffstat, later.diffstat.as_ref());
         Self { changed: self.changed || later.changed, diffstat, said: self.said }
     }
 }
@@ -114,7 +114,7 @@ pub fn has_any_of(state: &StateDir, run: &RunId) -> bool {
 /// # Errors
 ///
 /// As [`Snapshots::open`].
-pub fn open(state: &StateDir, workspace: &Path, started: &RunStarted) -> Result<Snapshots, Error> {
+pub fn open(state: &StateDir, workspace: &Path, started: &RunStarted) -> Result<Snapshots, SnapshotError> {
     let mut skipped = of_run(workspace, started);
     // The workspace may contain Unstuck's state, for example if it is the home directory.
     let own = state.path();
@@ -122,8 +122,11 @@ pub fn open(state: &StateDir, workspace: &Path, started: &RunStarted) -> Result<
     let root = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
     let of_all = of_all.canonicalize().unwrap_or_else(|_| of_all.to_owned());
     skipped.extend(of_all.strip_prefix(&root).ok().map(Path::to_owned));
-    let options =
-        Options { skipped, skipped_patterns: scope::decision_files(&started.workflow), ..Options::default() };
+    let options = SnapshotOptions {
+        skipped,
+        skipped_patterns: scope::decision_files(&started.workflow),
+        ..SnapshotOptions::default()
+    };
     Snapshots::open(&folder(state), workspace, &options)
 }
 
@@ -133,7 +136,7 @@ pub(crate) fn of_run(workspace: &Path, started: &RunStarted) -> Vec<PathBuf> {
     own_paths(workspace, &workflow.context_dir, &workflow.steps, started.workflow_file.is_some())
 }
 
-impl Keeper {
+impl RunSnapshots {
     /// Keeps the snapshots that `snapshots` takes for this run.
     pub fn new(snapshots: Snapshots, started: &RunStarted) -> Self {
         let workspace = Path::new(&started.workspace);
@@ -156,7 +159,7 @@ impl Keeper {
     /// # Errors
     ///
     /// As [`Snapshots::take`].
-    pub fn take(&self, first: Option<&Snapshot>, last: Option<&Snapshot>) -> Result<Snapshot, Error> {
+    pub fn take(&self, first: Option<&Snapshot>, last: Option<&Snapshot>) -> Result<Snapshot, SnapshotError> {
         let snapshot = self.snapshots.take_after(first, last)?;
         if last.is_none_or(|last| last.id != snapshot.id) {
             self.keep(&snapshot)?;
@@ -164,7 +167,7 @@ impl Keeper {
         Ok(snapshot)
     }
 
-    fn keep(&self, snapshot: &Snapshot) -> Result<(), Error> {
+    fn keep(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         self.snapshots.keep(&format!("{}/{}", self.run, snapshot.id), snapshot)
     }
 
@@ -178,7 +181,7 @@ impl Keeper {
         first: Option<&Snapshot>,
         last: Option<&Snapshot>,
         then: &Snapshot,
-    ) -> Result<(Snapshot, Vec<PathBuf>), Error> {
+    ) -> Result<(Snapshot, Vec<PathBuf>), SnapshotError> {
         let (snapshot, made) = self.snapshots.take_readable(first, last, then)?;
         self.keep(&snapshot)?;
         Ok((snapshot, made))
@@ -189,7 +192,7 @@ impl Keeper {
     /// # Errors
     ///
     /// As [`Snapshots::find`].
-    pub fn find(&self, snapshot: &Snapshot) -> Result<(), Error> {
+    pub fn find(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         self.snapshots.find(snapshot)
     }
 
@@ -199,14 +202,18 @@ impl Keeper {
     }
 
     /// Has the work of steps whose snapshots are gone compared with this one.
-    pub fn rebase(&self, on: Snapshot) {
+    pub fn reset_base(&self, on: Snapshot) {
         *self.rebased.lock().unwrap_or_else(PoisonError::into_inner) = Some(on);
     }
 
     /// Returns the base of a step's work: the workspace at its start, and the gaps between its turns. If those
     /// snapshots are gone, returns the one that the user accepted instead; `None` if the user accepted none.
-    pub fn base_of(&self, of_step: &Snapshot, gaps: &[Gap]) -> Option<(Snapshot, Vec<Gap>)> {
-        let is_whole = |gap: &&Gap| self.has(&gap.left) && self.has(&gap.found);
+    pub fn base_of(
+        &self,
+        of_step: &Snapshot,
+        gaps: &[ExternalChange],
+    ) -> Option<(Snapshot, Vec<ExternalChange>)> {
+        let is_whole = |gap: &&ExternalChange| self.has(&gap.left) && self.has(&gap.found);
         if self.has(of_step) && gaps.iter().all(|gap| is_whole(&gap)) {
             return Some((of_step.clone(), gaps.to_vec()));
         }
@@ -224,7 +231,12 @@ impl Keeper {
     /// # Errors
     ///
     /// As [`Snapshots::restore_by`].
-    pub fn restore(&self, snapshot: &Snapshot, git: Git, plan: &Plan) -> Result<Restored, Error> {
+    pub fn restore(
+        &self,
+        snapshot: &Snapshot,
+        git: Git,
+        plan: &RestorePlan,
+    ) -> Result<RestoreOutcome, SnapshotError> {
         self.snapshots.restore_by(snapshot, git, plan)
     }
 
@@ -233,9 +245,14 @@ impl Keeper {
     /// # Errors
     ///
     /// As [`Snapshots::plan`].
-    pub fn plan(&self, then: &Snapshot, now: &Snapshot, gaps: &[Gap]) -> Result<Plan, Error> {
-        let is_whole = |gap: &&Gap| self.has(&gap.left) && self.has(&gap.found);
-        let gaps: Vec<Gap> = gaps.iter().filter(is_whole).cloned().collect();
+    pub fn plan(
+        &self,
+        then: &Snapshot,
+        now: &Snapshot,
+        gaps: &[ExternalChange],
+    ) -> Result<RestorePlan, SnapshotError> {
+        let is_whole = |gap: &&ExternalChange| self.has(&gap.left) && self.has(&gap.found);
+        let gaps: Vec<ExternalChange> = gaps.iter().filter(is_whole).cloned().collect();
         self.snapshots.plan(then, now, &gaps)
     }
 
@@ -249,7 +266,11 @@ impl Keeper {
     /// # Errors
     ///
     /// As [`Snapshots::moved_branches`].
-    pub fn branches_moved(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<MovedBranch>, Error> {
+    pub fn branches_moved(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> Result<Vec<MovedBranch>, SnapshotError> {
         self.snapshots.moved_branches(before, after)
     }
 
@@ -259,13 +280,13 @@ impl Keeper {
     /// # Errors
     ///
     /// As [`Snapshots::changes`].
-    pub fn drift(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<String>, Error> {
+    pub fn drift(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<String>, SnapshotError> {
         if before.work == after.work {
             return Ok(Vec::new());
         }
         let changes = self.snapshots.changes(before, after)?;
         let work = changes.into_iter().filter(is_work);
-        Ok(work.map(|it| shown(&it.path)).collect())
+        Ok(work.map(|change| display(&change.path)).collect())
     }
 
     /// Returns the files that differ under the rules of a scope. Protected files count even if they are ignored. A file
@@ -276,21 +297,24 @@ impl Keeper {
     /// As [`Snapshots::changes`].
     pub fn drift_of_scope(
         &self,
-        rules: &Convergence,
+        rules: &ConvergencePolicy,
         before: &Snapshot,
         after: &Snapshot,
-    ) -> Result<Vec<String>, Error> {
+    ) -> Result<Vec<String>, SnapshotError> {
         if before.id == after.id {
             return Ok(Vec::new());
         }
-        let protected = Protected::of(rules);
-        let is_meant = |change: &Change| !change.ignored || protected.has(&change.path.to_string_lossy());
-        let changes = self.snapshots.changes(before, after)?.into_iter().filter(is_meant).map(|it| it.path);
+        let protected = ProtectedPaths::from_policy(rules);
+        let is_meant = |change: &PathChange| !change.ignored || protected.has(&change.path.to_string_lossy());
+        let changes = self.snapshots.changes(before, after)?.into_iter();
+        let changes = changes.filter(is_meant).map(|change| change.path);
         let uncovered = self.snapshots.newly_uncovered(before, after)?;
-        let lost = self.snapshots.lost(before, after)?.into_iter();
-        let lost =
-            lost.filter(|it| it.is_work || protected.has(&it.path.to_string_lossy())).map(|it| it.path);
-        let mut files: Vec<String> = changes.chain(uncovered).chain(lost).map(|path| shown(&path)).collect();
+        let lost = self.snapshots.changed_excluded(before, after)?.into_iter();
+        let lost = lost
+            .filter(|file| file.is_work || protected.has(&file.path.to_string_lossy()))
+            .map(|file| file.path);
+        let mut files: Vec<String> =
+            changes.chain(uncovered).chain(lost).map(|path| display(&path)).collect();
         files.sort_unstable();
         files.dedup();
         Ok(files)
@@ -301,7 +325,7 @@ impl Keeper {
     /// # Errors
     ///
     /// As [`Snapshots::checkout`].
-    pub fn checkout(&self, snapshot: &Snapshot, to: &Path) -> Result<RestoreReport, Error> {
+    pub fn checkout(&self, snapshot: &Snapshot, to: &Path) -> Result<RestoreReport, SnapshotError> {
         self.snapshots.checkout(snapshot, to)
     }
 
@@ -314,13 +338,13 @@ impl Keeper {
     /// As [`Snapshots::changes`].
     pub fn drift_since<'a>(
         &self,
-        rules: &Convergence,
+        rules: &ConvergencePolicy,
         of_step: &'a Snapshot,
-        gaps: &'a [Gap],
+        gaps: &'a [ExternalChange],
         after: &Snapshot,
-    ) -> Result<Since<'a>, Error> {
+    ) -> Result<ChangedSince<'a>, SnapshotError> {
         let files = self.drift_of_scope(rules, of_step, after)?;
-        let mut since: Since<'a> = files.into_iter().map(|file| (file, of_step)).collect();
+        let mut since: ChangedSince<'a> = files.into_iter().map(|file| (file, of_step)).collect();
         for gap in gaps {
             let by_others = self.drift_of_scope(rules, &gap.left, &gap.found)?;
             let after_it: BTreeSet<String> =
@@ -344,18 +368,19 @@ impl Keeper {
     /// As [`Snapshots::changes`].
     pub fn new_files(
         &self,
-        rules: &Convergence,
+        rules: &ConvergencePolicy,
         (of_step, after): (&Snapshot, &Snapshot),
         mut files: Vec<String>,
-    ) -> Result<Vec<String>, Error> {
+    ) -> Result<Vec<String>, SnapshotError> {
         if files.is_empty() {
             return Ok(files);
         }
         let changes = self.snapshots.changes(of_step, after)?;
-        let added = changes.iter().filter(|it| it.kind == ChangeKind::Added).map(|it| shown(&it.path));
+        let added =
+            changes.iter().filter(|file| file.kind == ChangeKind::Added).map(|file| display(&file.path));
         let added: BTreeSet<String> = added.collect();
         let known = self.known.get().and_then(Option::as_ref);
-        let protected = Protected::of(rules);
+        let protected = ProtectedPaths::from_policy(rules);
         files.retain(|file| match known {
             Some(known) if known.tracked.contains(Path::new(file)) => false,
             Some(_) if !protected.has(file) => true,
@@ -373,9 +398,10 @@ impl Keeper {
             return Some(Vec::new());
         }
         let changes = self.snapshots.changes(then, &now).ok()?;
-        let is_meant =
-            |it: &&Change| it.kind != ChangeKind::NotCovered && known.tracked.contains(it.path.as_path());
-        Some(changes.iter().filter(is_meant).map(|it| shown(&it.path)).collect())
+        let is_meant = |change: &&PathChange| {
+            change.kind != ChangeKind::NotCovered && known.tracked.contains(change.path.as_path())
+        };
+        Some(changes.iter().filter(is_meant).map(|change| display(&change.path)).collect())
     }
 
     /// Returns the files that differ from a commit, but what was in no commit when the step began, or was taken up
@@ -386,11 +412,11 @@ impl Keeper {
     /// As [`Snapshots::changes`].
     pub fn drift_from_commit(
         &self,
-        rules: &Convergence,
+        rules: &ConvergencePolicy,
         of_commit: &Snapshot,
-        since: &Since<'_>,
+        since: &ChangedSince<'_>,
         after: &Snapshot,
-    ) -> Result<Vec<String>, Error> {
+    ) -> Result<Vec<String>, SnapshotError> {
         let mut files = self.drift_of_scope(rules, of_commit, after)?;
         if let (Some(tracked), Some(unstaged)) = (self.snapshots.tracked(), self.snapshots.unstaged()) {
             let is_committed = |path: &Path| tracked.contains(path) && !unstaged.contains(path);
@@ -414,7 +440,7 @@ impl Keeper {
         if let Some((_, snapshot)) = known.as_ref().filter(|(of, _)| of == commit) {
             return Ok(snapshot.clone());
         }
-        let root = Scratch::new(root.to_owned());
+        let root = TempDir::new(root.to_owned());
         let taken = worktree::borrow_commit(&self.workspace, root.path(), commit)
             .map_err(|error| with_causes(&error))
             .and_then(|there| {
@@ -429,10 +455,10 @@ impl Keeper {
     /// # Errors
     ///
     /// As [`Snapshots::lines`].
-    pub fn lines(&self, before: &Snapshot, after: &Snapshot, files: &[&str]) -> Result<u64, Error> {
+    pub fn lines(&self, before: &Snapshot, after: &Snapshot, files: &[&str]) -> Result<u64, SnapshotError> {
         let files: BTreeSet<&str> = files.iter().copied().collect();
         let files = self.snapshots.lines(before, after, &|path| files.contains(&*path.to_string_lossy()))?;
-        let lines = files.iter().flat_map(|it| [it.added, it.removed]);
+        let lines = files.iter().flat_map(|file| [file.added, file.removed]);
         Ok(lines.fold(0, u64::saturating_add))
     }
 
@@ -446,7 +472,7 @@ impl Keeper {
         before: &Snapshot,
         after: &Snapshot,
         words: &BTreeSet<&'w str>,
-    ) -> Result<BTreeSet<&'w str>, Error> {
+    ) -> Result<BTreeSet<&'w str>, SnapshotError> {
         self.snapshots.lost_words(before, after, words)
     }
 
@@ -455,7 +481,12 @@ impl Keeper {
     /// # Errors
     ///
     /// As [`Snapshots::put_back`].
-    pub fn put_back(&self, now: &Snapshot, then: &Snapshot, files: &[&str]) -> Result<RestoreReport, Error> {
+    pub fn put_back(
+        &self,
+        now: &Snapshot,
+        then: &Snapshot,
+        files: &[&str],
+    ) -> Result<RestoreReport, SnapshotError> {
         let files: BTreeSet<&str> = files.iter().copied().collect();
         self.snapshots.put_back(now, then, &|path| files.contains(&*path.to_string_lossy()))
     }
@@ -465,7 +496,7 @@ impl Keeper {
         self.known.get_or_init(|| {
             before.repository.as_ref()?;
             *self.outside.lock().unwrap_or_else(PoisonError::into_inner) =
-                Outside::of(&self.workspace).ok().flatten();
+                OutsideChanges::read(&self.workspace).ok().flatten();
             let (tracked, unstaged) = (self.snapshots.tracked()?, self.snapshots.unstaged()?);
             let unsaved = match commit_of(before) {
                 Some(commit) => self.snapshots.unsaved(commit)?,
@@ -473,8 +504,8 @@ impl Keeper {
             };
             // Files that match the workspace are in the snapshots.
             let staged =
-                if unstaged.is_empty() { Staged::new() } else { self.snapshots.staged(&unstaged)? };
-            Some(Known { tracked, unsaved, staged: Mutex::new(staged) })
+                if unstaged.is_empty() { StagedFiles::new() } else { self.snapshots.staged(&unstaged)? };
+            Some(TrackedFiles { tracked, unsaved, staged: Mutex::new(staged) })
         });
     }
 
@@ -490,49 +521,50 @@ impl Keeper {
         first: &Snapshot,
         before: &Snapshot,
         after: &Snapshot,
-        branch: Branch,
+        branch: BranchPolicy,
         undo: &str,
-    ) -> Result<Compared, Error> {
+    ) -> Result<WorkerChanges, SnapshotError> {
         let changes = self.snapshots.changes(before, after)?;
-        let said = self.thrown_away(first, before, after, &changes, branch, undo).unwrap_or_default();
-        let has_lost = self.snapshots.lost(before, after)?.iter().any(|it| it.is_work);
+        let said = self.discarded_work(first, before, after, &changes, branch, undo).unwrap_or_default();
+        let has_lost = self.snapshots.changed_excluded(before, after)?.iter().any(|file| file.is_work);
         let changed = !before.same_work(after) || !changes.is_empty() || has_lost;
         let diffstat = diffstat(&self.snapshots, before, after, &changes)?;
-        Ok(Compared { changed, diffstat, said })
+        Ok(WorkerChanges { changed, diffstat, said })
     }
 
-    fn thrown_away(
+    fn discarded_work(
         &self,
         first: &Snapshot,
         before: &Snapshot,
         after: &Snapshot,
-        changes: &[Change],
-        branch: Branch,
+        changes: &[PathChange],
+        branch: BranchPolicy,
         undo: &str,
-    ) -> Result<Vec<String>, Error> {
+    ) -> Result<Vec<String>, SnapshotError> {
         let has_commit = |tip: &str, commit: &str| self.snapshots.has_commit(tip, commit);
-        let forgotten = repository::forgotten(|it| self.snapshots.has_object(it), before, after, undo);
+        let has_object = |commit: &str| self.snapshots.has_object(commit);
+        let forgotten = repository_changes::missing_commits(has_object, before, after, undo);
         let is_known = forgotten.is_none();
         let mut said: Vec<String> = forgotten.into_iter().collect();
         // If git lacks the commit, git cannot restore anything.
         if is_known {
-            said.extend(repository::moved(before, after, branch, undo));
-            said.extend(repository::unfinished(before, after, undo));
-            said.extend(repository::commits(has_commit, first, before, after, undo));
+            said.extend(repository_changes::head_changes(before, after, branch, undo));
+            said.extend(repository_changes::new_operations(before, after, undo));
+            said.extend(repository_changes::commits(has_commit, first, before, after, undo));
             said.extend(self.unstaged(before, after, undo));
         }
         let settings = self.snapshots.changed_settings(before, after)?;
-        let of_git = settings.iter().map(|it| Path::new(".git").join(it));
-        let leads_elsewhere = |change: &&Change| {
+        let of_git = settings.iter().map(|setting| Path::new(".git").join(setting));
+        let leads_elsewhere = |change: &&PathChange| {
             change.path.ends_with(".git") && !matches!(change.kind, ChangeKind::Added | ChangeKind::Deleted)
         };
         let within = changes.iter().filter(leads_elsewhere).map(|change| change.path.clone());
         let inner = self.snapshots.changed_settings_within(before, after)?;
         let settings: Vec<PathBuf> = of_git.chain(inner).chain(within).collect();
-        said.extend(repository::settings(&settings, undo));
-        let lost = self.lost(first, before, after, changes)?;
+        said.extend(repository_changes::settings(&settings, undo));
+        let lost = self.lost_work(first, before, after, changes)?;
         if !lost.is_empty() {
-            let (what, files) = (count(lost.len(), "change"), named(&lost));
+            let (what, files) = (count(lost.len(), "change"), file_list(&lost));
             said.push(format!("threw away {what} that no commit has: {files}; put it back: {undo}"));
         }
         said.extend(self.lost_uncovered(first, before, after, undo)?);
@@ -549,19 +581,21 @@ impl Keeper {
         }
         if is_known {
             let moved = self.moved_branches(first, before, after)?;
-            said.extend(repository::branches(&moved, has_commit, before, after, undo));
+            said.extend(repository_changes::branches(&moved, has_commit, before, after, undo));
         }
         let mut gone = self.snapshots.gone_branches_within(before, after)?;
         if !gone.is_empty() {
             let of_run = self.snapshots.gone_branches_within(first, after)?;
-            gone.retain(|it| {
-                of_run.iter().any(|of_run| (&of_run.repository, &of_run.name) == (&it.repository, &it.name))
+            gone.retain(|branch| {
+                of_run
+                    .iter()
+                    .any(|of_run| (&of_run.repository, &of_run.name) == (&branch.repository, &branch.name))
             });
         }
-        said.extend(repository::branches_within(&gone));
+        said.extend(repository_changes::branches_within(&gone));
         said.extend(self.lost_outside());
         // A worker may have chosen the names.
-        Ok(said.iter().map(|what| on_one_line(what)).collect())
+        Ok(said.iter().map(|what| single_line(what)).collect())
     }
 
     /// Says what has become of what snapshots leave out of the work, and was as it was when the run began: of that, the worker
@@ -572,39 +606,39 @@ impl Keeper {
         before: &Snapshot,
         after: &Snapshot,
         undo: &str,
-    ) -> Result<Vec<String>, Error> {
-        let told = self.snapshots.lost(first, before)?;
-        let mut lost = self.snapshots.lost(first, after)?;
-        lost.retain(|it| !told.contains(it));
-        let (repositories, lost): (Vec<_>, Vec<_>) = lost.into_iter().partition(|it| it.comes_back);
+    ) -> Result<Vec<String>, SnapshotError> {
+        let told = self.snapshots.changed_excluded(first, before)?;
+        let mut lost = self.snapshots.changed_excluded(first, after)?;
+        lost.retain(|file| !told.contains(file));
+        let (repositories, lost): (Vec<_>, Vec<_>) = lost.into_iter().partition(|file| file.comes_back);
         let (removed, other): (Vec<_>, Vec<_>) =
-            lost.into_iter().partition(|it| it.how == ExcludedChange::Removed);
-        let removed: Vec<String> = removed.iter().map(|it| shown(&it.path)).collect();
+            lost.into_iter().partition(|file| file.how == ExcludedChange::Removed);
+        let removed: Vec<String> = removed.iter().map(|file| display(&file.path)).collect();
         let (perhaps, other): (Vec<_>, Vec<_>) =
-            other.into_iter().partition(|it| it.how == ExcludedChange::PerhapsChanged);
-        let perhaps: Vec<String> = perhaps.iter().map(|it| shown(&it.path)).collect();
-        let other: Vec<String> = other.iter().map(described).collect();
+            other.into_iter().partition(|file| file.how == ExcludedChange::PerhapsChanged);
+        let perhaps: Vec<String> = perhaps.iter().map(|file| display(&file.path)).collect();
+        let other: Vec<String> = other.iter().map(describe).collect();
         let mut said = Vec::new();
         for how in [ExcludedChange::Removed, ExcludedChange::Replaced] {
-            let paths = repositories.iter().filter(|it| it.how == how).map(|it| shown(&it.path));
+            let paths = repositories.iter().filter(|file| file.how == how).map(|file| display(&file.path));
             let paths: Vec<String> = paths.collect();
             let (what, them) = match paths.len() {
                 0 => continue,
                 1 => ("the repository".to_owned(), "it"),
                 more => (format!("{more} repositories"), "them"),
             };
-            said.push(format!("{how} {what} {}; put {them} back: {undo} --git", named(&paths)));
+            said.push(format!("{how} {what} {}; put {them} back: {undo} --git", file_list(&paths)));
         }
         if !removed.is_empty() {
-            let files = named(&removed);
+            let files = file_list(&removed);
             said.push(format!("removed what no snapshot holds and nothing brings back: {files}"));
         }
         if !other.is_empty() {
-            let files = named(&other);
+            let files = file_list(&other);
             said.push(format!("changed what no snapshot holds, so nothing brings back what it was: {files}"));
         }
         if !perhaps.is_empty() {
-            let files = named(&perhaps);
+            let files = file_list(&perhaps);
             said.push(format!(
                 "wrote to what no snapshot holds, or only touched it; nothing brings back what it was: {files}"
             ));
@@ -613,12 +647,17 @@ impl Keeper {
     }
 
     /// Returns a message about files that became unreadable, so that their changes are unknown.
-    fn unreadable(&self, before: &Snapshot, after: &Snapshot, undo: &str) -> Result<Option<String>, Error> {
-        let unseen = self.snapshots.unseen(before, after)?.into_iter();
-        let unseen = unseen.filter(|it| it.is_now && it.reason == ExcludedReason::Unreadable);
-        let files: Vec<String> = unseen.map(|it| shown(&it.path)).collect();
+    fn unreadable(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        undo: &str,
+    ) -> Result<Option<String>, SnapshotError> {
+        let unseen = self.snapshots.one_sided_paths(before, after)?.into_iter();
+        let unseen = unseen.filter(|file| file.is_now && file.reason == ExcludedReason::Unreadable);
+        let files: Vec<String> = unseen.map(|file| display(&file.path)).collect();
         Ok((!files.is_empty()).then(|| {
-            let files = named(&files);
+            let files = file_list(&files);
             format!("made unreadable, so how it differs is not known: {files}; put it back: {undo}")
         }))
     }
@@ -629,11 +668,11 @@ impl Keeper {
         first: &Snapshot,
         before: &Snapshot,
         after: &Snapshot,
-    ) -> Result<Vec<MovedBranch>, Error> {
+    ) -> Result<Vec<MovedBranch>, SnapshotError> {
         let mut moved = self.snapshots.moved_branches(before, after)?;
         if !moved.is_empty() {
             let of_run = self.snapshots.moved_branches(first, after)?;
-            moved.retain(|it| of_run.iter().any(|of_run| of_run.name == it.name));
+            moved.retain(|branch| of_run.iter().any(|of_run| of_run.name == branch.name));
         }
         Ok(moved)
     }
@@ -649,12 +688,12 @@ impl Keeper {
         let index = self.snapshots.index()?;
         let lost: Vec<_> = staged.extract_if(.., |path, id| index.get(path) != Some(id)).collect();
         let (path, id) = lost.first().filter(|_| commit_of(before) == commit_of(after))?;
-        let files: Vec<String> = lost.iter().map(|(path, _)| shown(path)).collect();
-        let files = named(&files);
+        let files: Vec<String> = lost.iter().map(|(path, _)| display(path)).collect();
+        let files = file_list(&files);
         // Elsewhere no snapshot holds the index.
         let back = match self.workspace.join(".git").is_dir() {
             true => format!("put it back: {undo} --git"),
-            false => format!("what it was of {}: git cat-file -p {id}", shown(path)),
+            false => format!("what it was of {}: git cat-file -p {id}", display(path)),
         };
         Some(format!("threw away what was staged in a form of its own: {files}; {back}"))
     }
@@ -664,7 +703,7 @@ impl Keeper {
     fn lost_outside(&self) -> Option<String> {
         let mut known = self.outside.lock().unwrap_or_else(PoisonError::into_inner);
         let before = known.take()?;
-        let now = match Outside::of(&self.workspace) {
+        let now = match OutsideChanges::read(&self.workspace) {
             Ok(now) => now?,
             Err(error) => {
                 return Some(format!(
@@ -677,7 +716,7 @@ impl Keeper {
         let is_committed = before.commit != now.commit;
         *known = Some(now);
         (!lost.is_empty() && !is_committed).then(|| {
-            let files = named(&lost);
+            let files = file_list(&lost);
             format!(
                 "uncommitted work outside of the workspace, which no snapshot holds, was changed: {files}"
             )
@@ -686,26 +725,27 @@ impl Keeper {
 
     /// Says whether a pipe, socket or device has taken the place of a file.
     fn is_no_file(&self, path: &Path) -> bool {
-        self.workspace.join(path).symlink_metadata().is_ok_and(|it| {
-            let kind = it.file_type();
+        self.workspace.join(path).symlink_metadata().is_ok_and(|metadata| {
+            let kind = metadata.file_type();
             !kind.is_file() && !kind.is_dir() && !kind.is_symlink()
         })
     }
 
-    fn lost(
+    fn lost_work(
         &self,
         first: &Snapshot,
         before: &Snapshot,
         after: &Snapshot,
-        changes: &[Change],
-    ) -> Result<Vec<String>, Error> {
+        changes: &[PathChange],
+    ) -> Result<Vec<String>, SnapshotError> {
         if changes.is_empty() {
             return Ok(Vec::new());
         }
         let now: BTreeSet<&Path> = changes.iter().map(|change| change.path.as_path()).collect();
         let known = self.known.get().and_then(Option::as_ref);
-        let committed =
-            |path: &Path| known.is_some_and(|it| it.tracked.contains(path) && !it.unsaved.contains(path));
+        let committed = |path: &Path| {
+            known.is_some_and(|files| files.tracked.contains(path) && !files.unsaved.contains(path))
+        };
         // Asks git, which few iterations need.
         let as_committed = LazyCell::new(|| {
             let (mut tracked, unsaved) =
@@ -713,19 +753,19 @@ impl Keeper {
             tracked.retain(|path| !unsaved.contains(path));
             Some(tracked)
         });
-        let is_lost = |change: &Change| match change.kind {
+        let is_lost = |change: &PathChange| match change.kind {
             ChangeKind::Deleted | ChangeKind::TypeChanged => !committed(&change.path),
             ChangeKind::NotCovered if self.is_no_file(&change.path) => !committed(&change.path),
             // The file matched a commit before, independent of HEAD now, or git no longer has that commit.
             ChangeKind::Modified => {
-                let was_unsaved = known.is_some_and(|it| it.unsaved.contains(&change.path));
-                was_unsaved && as_committed.as_ref().is_none_or(|it| it.contains(&change.path))
+                let was_unsaved = known.is_some_and(|files| files.unsaved.contains(&change.path));
+                was_unsaved && as_committed.as_ref().is_none_or(|paths| paths.contains(&change.path))
             }
             _ => false,
         };
         let of_run = self.snapshots.changes(first, after)?.into_iter();
         let lost = of_run.filter(|change| now.contains(change.path.as_path()) && is_lost(change));
-        Ok(lost.map(|it| shown(&it.path)).collect())
+        Ok(lost.map(|change| display(&change.path)).collect())
     }
 }
 
@@ -743,10 +783,10 @@ pub fn diffstat(
     snapshots: &Snapshots,
     before: &Snapshot,
     after: &Snapshot,
-    changes: &[Change],
-) -> Result<Option<Diffstat>, Error> {
+    changes: &[PathChange],
+) -> Result<Option<Diffstat>, SnapshotError> {
     let mut asked: BTreeSet<&Path> =
-        changes.iter().filter(|it| is_work(it)).map(|it| it.path.as_path()).collect();
+        changes.iter().filter(|change| is_work(change)).map(|change| change.path.as_path()).collect();
     let left_out = asked.len().saturating_sub(COUNTED_MAX) as u64;
     if let Some(first) = asked.iter().nth(COUNTED_MAX).copied() {
         _ = asked.split_off(first);
@@ -754,24 +794,24 @@ pub fn diffstat(
     if asked.is_empty() {
         return Ok(None);
     }
-    let stat = Diffstat::of(snapshots.lines(before, after, &|path| asked.contains(path))?);
+    let stat = Diffstat::from_files(snapshots.lines(before, after, &|path| asked.contains(path))?);
     Ok(Some(Diffstat { files_left_out: stat.files_left_out + left_out, ..stat }))
 }
 
 /// Says whether a change is one of the work: not of what is ignored, nor of what cannot be looked at.
-fn is_work(change: &Change) -> bool {
+fn is_work(change: &PathChange) -> bool {
     !change.ignored && change.kind != ChangeKind::NotCovered
 }
 
 /// Names what no snapshot holds, and what has become of it where that is more than a change.
-fn described(lost: &ChangedExcluded) -> String {
+fn describe(lost: &ChangedExcluded) -> String {
     match lost.how {
-        ExcludedChange::Changed => shown(&lost.path),
-        how => format!("{} ({how})", shown(&lost.path)),
+        ExcludedChange::Changed => display(&lost.path),
+        how => format!("{} ({how})", display(&lost.path)),
     }
 }
 
 /// Returns a path as it is recorded and shown.
-pub(crate) fn shown(path: &Path) -> String {
+pub(crate) fn display(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

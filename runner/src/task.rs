@@ -6,19 +6,19 @@ use unstuck_core::effect::Turn;
 use unstuck_core::event::{CheckFinished, DecisionFile, Exit, Outcome, RunOutcome, WorkerFinished};
 use unstuck_core::id::{Blob, CheckId};
 use unstuck_core::workflow::Step;
-use unstuck_core::{Due, RunState};
+use unstuck_core::{RunState, TurnId};
 use unstuck_files::private_dir::PrivateDir;
-use unstuck_process::StopSignal;
+use unstuck_process::StopReceiver;
 use unstuck_workspace::artifacts::{self, IsStopped};
 
-use crate::artifact_copies::{self, Copied};
-use crate::branch_lock::BranchLock;
+use crate::artifact_copies::{self, CopyResult};
+use crate::branch_guard::BranchGuard;
 use crate::host::Host;
 
 /// A turn that was started.
-pub(crate) struct Task {
+pub(crate) struct TurnTask {
     pub(crate) step: Step,
-    pub(crate) due: Due,
+    pub(crate) due: TurnId,
     turn: Turn,
     /// The id that its verdict carries.
     check_id: Option<CheckId>,
@@ -31,11 +31,11 @@ pub(crate) struct Task {
     context: PrivateDir,
 }
 
-impl Task {
+impl TurnTask {
     pub(crate) fn new(
-        world: &Host,
+        host: &Host,
         state: &RunState,
-        (turn, due): (Turn, &Due),
+        (turn, due): (Turn, &TurnId),
         check_id: Option<CheckId>,
     ) -> Self {
         let (step, _) = state.step(&due.step).expect("effects name steps of the workflow");
@@ -44,10 +44,10 @@ impl Task {
             due: due.clone(),
             turn,
             check_id,
-            in_the_way: world.led_away(),
+            in_the_way: host.link_error(),
             notes: Vec::new(),
             moved_aside: None,
-            context: world.context(state),
+            context: host.context(state),
         }
     }
 
@@ -59,58 +59,58 @@ impl Task {
     /// Runs a check, unless something is in its way.
     pub(crate) async fn check<T: Default>(
         &mut self,
-        world: &Host,
+        host: &Host,
         running: impl Future<Output = (Outcome, T)>,
     ) -> (Outcome, T) {
         let (mut outcome, found) = match self.in_the_way.take() {
-            Some(why) => (broken(why), T::default()),
+            Some(why) => (failed_to_run(why), T::default()),
             None => running.await,
         };
-        self.tell(world, &mut outcome);
+        self.add_notes(host, &mut outcome);
         (outcome, found)
     }
 
     /// Runs a worker, unless something is in its way, with its inputs and on its branch.
     pub(crate) async fn work(
         &mut self,
-        world: &Host,
-        stop: StopSignal,
+        host: &Host,
+        stop: StopReceiver,
         running: impl Future<Output = Outcome>,
     ) -> Outcome {
-        let lock = world.branch_lock.as_ref();
-        let held = lock.map_or(Ok(()), BranchLock::check);
+        let lock = host.branch_lock.as_ref();
+        let held = lock.map_or(Ok(()), BranchGuard::check);
         let copied = match self.in_the_way.take().or(held.err()) {
-            Some(why) => Copied::Refused(why),
-            None => self.copy_inputs(world, stop).await,
+            Some(why) => CopyResult::Refused(why),
+            None => self.copy_inputs(host, stop).await,
         };
         let mut outcome = match copied {
-            Copied::Refused(why) => broken(why),
-            Copied::Stopped => Outcome::of(Exit::Stopped),
-            Copied::Done(missing) => {
+            CopyResult::Refused(why) => failed_to_run(why),
+            CopyResult::Stopped => Outcome::from_exit(Exit::Stopped),
+            CopyResult::Done(missing) => {
                 self.notes.extend(missing);
                 running.await
             }
         };
-        self.tell(world, &mut outcome);
+        self.add_notes(host, &mut outcome);
         if let (Some(lock), None) = (lock, &outcome.fatal) {
-            outcome.fatal = lock.check_after(&self.step.id, succeeded(&outcome)).err();
+            outcome.fatal = lock.check_after(&self.step.id, is_success(&outcome)).err();
         }
         outcome
     }
 
     /// Adds what is known besides its end.
-    fn tell(&mut self, world: &Host, outcome: &mut Outcome) {
+    fn add_notes(&mut self, host: &Host, outcome: &mut Outcome) {
         outcome.notes.splice(0..0, self.notes.drain(..));
         // Files read from here on could belong to another directory.
-        outcome.fatal = outcome.fatal.take().or_else(|| world.led_away());
+        outcome.fatal = outcome.fatal.take().or_else(|| host.link_error());
     }
 
     /// Copies the inputs, and returns which of them are missing.
-    async fn copy_inputs(&self, world: &Host, stop: StopSignal) -> Copied {
+    async fn copy_inputs(&self, host: &Host, stop: StopReceiver) -> CopyResult {
         if self.step.inputs.is_empty() {
-            return Copied::Done(Vec::new());
+            return CopyResult::Done(Vec::new());
         }
-        let (workspace, inputs) = (world.workspace.clone(), self.step.inputs.clone());
+        let (workspace, inputs) = (host.workspace.clone(), self.step.inputs.clone());
         let copy = move |context: &PrivateDir, is_stopped: IsStopped<'_>| {
             artifacts::copy_inputs(&workspace, context, &inputs, is_stopped)
         };
@@ -118,13 +118,13 @@ impl Task {
     }
 
     /// Keeps the outputs of the step, if nothing more runs in this iteration.
-    pub(crate) async fn collect_outputs(&self, world: &Arc<Host>, outcome: &mut Outcome, stop: StopSignal) {
+    pub(crate) async fn collect_outputs(&self, host: &Arc<Host>, outcome: &mut Outcome, stop: StopReceiver) {
         let has_ended = outcome.fatal.is_none() && !outcome.exit.is_stopped();
-        let is_done = has_ended && (self.turn.is_check() || succeeded(outcome));
+        let is_done = has_ended && (self.turn.is_check() || is_success(outcome));
         if !self.turn.is_last(&self.step) || !is_done || self.step.outputs.is_empty() {
             return;
         }
-        let (workspace, step) = (world.workspace.clone(), self.step.clone());
+        let (workspace, step) = (host.workspace.clone(), self.step.clone());
         let copy = move |context: &PrivateDir, is_stopped: IsStopped<'_>| {
             artifacts::collect_outputs(&workspace, context, &step.id, &step.outputs, is_stopped)
         };
@@ -134,7 +134,7 @@ impl Task {
 
     /// Returns what is recorded of the end of a worker, with nothing seen yet.
     pub(crate) fn worker_finished(self, outcome: Outcome) -> WorkerFinished {
-        let Due { step, iteration, attempt } = self.due;
+        let TurnId { step, iteration, attempt } = self.due;
         WorkerFinished {
             step,
             iteration,
@@ -156,7 +156,7 @@ impl Task {
     ///
     /// If the turn is not a check.
     pub(crate) fn check_finished(self, outcome: Outcome) -> CheckFinished {
-        let Due { step, iteration, attempt } = self.due;
+        let TurnId { step, iteration, attempt } = self.due;
         CheckFinished {
             step,
             iteration,
@@ -176,7 +176,7 @@ impl Task {
     }
 }
 
-fn succeeded(outcome: &Outcome) -> bool {
+fn is_success(outcome: &Outcome) -> bool {
     match &outcome.exit {
         Exit::Code(code) => *code == 0,
         Exit::Settled => true,
@@ -186,6 +186,6 @@ fn succeeded(outcome: &Outcome) -> bool {
 }
 
 /// Returns the outcome of what could not be begun, or not be brought to its end.
-pub(crate) fn broken(why: String) -> Outcome {
-    Outcome { fatal: Some(why), ..Outcome::of(Exit::Code(0)) }
+pub(crate) fn failed_to_run(why: String) -> Outcome {
+    Outcome { fatal: Some(why), ..Outcome::from_exit(Exit::Code(0)) }
 }

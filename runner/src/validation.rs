@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unstuck_core::RunState;
-use unstuck_core::completion::{Completion, Condition, Phase, Run};
+use unstuck_core::completion::{Completion, Condition, Timing, ValidatorKind};
 use unstuck_core::effect::Turn;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::evidence::ValidatorResult;
@@ -19,18 +19,18 @@ use unstuck_core::judge::conditions::Round;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_evidence::validators::{self, OUTPUT_MAX, ValidatorContext};
 use unstuck_process::blocking_task::blocking;
-use unstuck_process::{StopRequest, StopSignal};
+use unstuck_process::{StopReceiver, StopRequest};
 use unstuck_workspace::environment;
 use unstuck_workspace::tree_stamp::stamp;
 
-use crate::beginning::Beginning;
-use crate::drift::look;
 use crate::host::Host;
+use crate::turn_start::TurnStart;
 use crate::worker_process;
+use crate::workspace_diff::take_snapshot;
 
 /// Results of validators.
 #[derive(Default)]
-pub(crate) struct Validated {
+pub(crate) struct ValidationResults {
     pub(crate) results: Vec<ValidatorResult>,
     /// The workspace that they looked at.
     pub(crate) snapshot: Option<Box<Snapshot>>,
@@ -41,19 +41,19 @@ pub(crate) struct Validated {
 }
 
 /// Validators to run, with their context.
-pub(crate) struct Validation {
+pub(crate) struct ValidationRun {
     conditions: Vec<Condition>,
     place: ValidatorContext,
     /// Results of later conditions that cannot run, as known before the first work.
     absent: Vec<ValidatorResult>,
     /// Results from the same workspace, at the positions of their conditions.
     kept: Vec<Option<ValidatorResult>>,
-    looker: Looker,
+    probe: WorkspaceProbe,
     now: Option<Snapshot>,
 }
 
 /// Takes snapshots of the workspace after a check.
-pub(crate) struct Looker {
+pub(crate) struct WorkspaceProbe {
     first: Option<Snapshot>,
     last: Option<Snapshot>,
     root: PathBuf,
@@ -61,14 +61,14 @@ pub(crate) struct Looker {
     without: Vec<PathBuf>,
 }
 
-impl Looker {
-    pub(crate) fn new(world: &Host, state: &RunState) -> Self {
-        let mut without = world.own_paths(state);
-        without.push(world.workspace.join(".git"));
+impl WorkspaceProbe {
+    pub(crate) fn new(host: &Host, state: &RunState) -> Self {
+        let mut without = host.own_paths(state);
+        without.push(host.workspace.join(".git"));
         Self {
             first: state.first_snapshot().cloned(),
             last: state.last_snapshot().cloned(),
-            root: world.workspace.clone(),
+            root: host.workspace.clone(),
             without,
         }
     }
@@ -78,9 +78,9 @@ impl Looker {
     }
 
     /// Takes a snapshot; `None` with a note where that cannot be done.
-    async fn look(&mut self, world: &Arc<Host>, notes: &mut Vec<String>) -> Option<Snapshot> {
-        let (world, first, last) = (Arc::clone(world), self.first.clone(), self.last.clone());
-        match blocking(move || look(&world, first.as_ref(), last.as_ref())).await {
+    async fn take(&mut self, host: &Arc<Host>, notes: &mut Vec<String>) -> Option<Snapshot> {
+        let (host, first, last) = (Arc::clone(host), self.first.clone(), self.last.clone());
+        match blocking(move || take_snapshot(&host, first.as_ref(), last.as_ref())).await {
             Ok(now) => {
                 self.last = now.map(|now| *now).or(self.last.take());
                 self.last.clone()
@@ -95,74 +95,79 @@ impl Looker {
     /// Returns a snapshot of the workspace in the end, and a name for all files of it.
     pub(crate) async fn end(
         mut self,
-        world: &Arc<Host>,
+        host: &Arc<Host>,
         notes: &mut Vec<String>,
     ) -> (Option<Box<Snapshot>>, Option<Digest>) {
-        let snapshot = self.look(world, notes).await.map(Box::new);
+        let snapshot = self.take(host, notes).await.map(Box::new);
         (snapshot, blocking(move || self.stamp()).await)
     }
 }
 
 /// Returns the checklists of a step as it found them, as far as a snapshot has them.
-fn checklists(begin: &Beginning<'_>) -> BTreeMap<String, Vec<u8>> {
-    let (Some(keeper), Some(began)) = (&begin.world.snapshots, &begin.at.workspace.began_with) else {
+fn checklists(start: &TurnStart<'_>) -> BTreeMap<String, Vec<u8>> {
+    let (Some(keeper), Some(began)) = (&start.host.snapshots, &start.at.workspace.began_with) else {
         return BTreeMap::new();
     };
-    let Some((began, _)) = keeper.base_of(began, &begin.at.workspace.gaps) else { return BTreeMap::new() };
-    let conditions = begin.step.completion.iter().flat_map(|it| &it.conditions);
+    let Some((began, _)) = keeper.base_of(began, &start.at.workspace.gaps) else { return BTreeMap::new() };
+    let conditions = start.step.completion.iter().flat_map(|completion| &completion.conditions);
     let lists = conditions.filter_map(|condition| match &condition.validator.run {
-        Run::Checklist(list) => Some(&list.path),
+        ValidatorKind::Checklist(list) => Some(&list.path),
         _ => None,
     });
     let found = lists.filter_map(|path| Some((path.clone(), keeper.read(&began, Path::new(path))?)));
     found.collect()
 }
 
-impl Validation {
-    pub(crate) fn new(begin: &Beginning<'_>, now: Option<&Snapshot>) -> io::Result<Self> {
-        let Beginning { world, state, step, at, turn, .. } = *begin;
-        let environment = environment::changes(&worker_process::environment(begin)?);
-        let phase = if turn == Turn::Preflight { Phase::Preflight } else { Phase::AfterWork };
+impl ValidationRun {
+    pub(crate) fn new(start: &TurnStart<'_>, now: Option<&Snapshot>) -> io::Result<Self> {
+        let TurnStart { host, state, step, at, turn, .. } = *start;
+        let environment = environment::changes(&worker_process::environment(start)?);
+        let phase = if turn == Turn::Preflight { Timing::Preflight } else { Timing::AfterWork };
         let completion = step.completion.as_ref();
-        let looker = Looker::new(world, state);
+        let probe = WorkspaceProbe::new(host, state);
         let known = &at.verdicts.verified;
         let same = now.zip(known.workspace.as_deref()).is_some_and(|(now, then)| now.id == then.id)
             && known.stamp.is_some()
-            && known.stamp == looker.stamp();
-        let conditions: Vec<Condition> = completion.iter().flat_map(|it| it.asked(phase)).cloned().collect();
+            && known.stamp == probe.stamp();
+        let conditions: Vec<Condition> =
+            completion.iter().flat_map(|completion| completion.conditions_in(phase)).cloned().collect();
         // A failed validator is run again, since it may depend on more than the workspace. So are checks of files,
         // which may be outside the workspace and cost nothing.
-        let keeps = |it: &ValidatorResult, run: &Run| {
-            let is_command = matches!(run, Run::Command(_) | Run::Custom(_));
-            same && phase == Phase::AfterWork && it.passed() && is_command
+        let keeps = |result: &ValidatorResult, run: &ValidatorKind| {
+            let is_command = matches!(run, ValidatorKind::Command(_) | ValidatorKind::Custom(_));
+            same && phase == Timing::AfterWork && result.passed() && is_command
         };
         let kept = known.validators.iter().zip(&conditions);
-        let kept = kept.map(|(it, asked)| keeps(it, &asked.validator.run).then(|| it.as_cached())).collect();
-        let is_doubted = |it: &&Condition| {
-            phase == Phase::Preflight
+        let kept = kept
+            .map(|(result, asked)| keeps(result, &asked.validator.run).then(|| result.as_cached()))
+            .collect();
+        let is_doubted = |condition: &&Condition| {
+            phase == Timing::Preflight
                 && step.check_wrap().is_none()
-                && completion.is_some_and(|all| all.doubted.contains(&it.validator.name))
+                && completion.is_some_and(|all| all.doubted.contains(&condition.validator.name))
         };
-        let doubted = completion.into_iter().flat_map(|it| &it.conditions).filter(is_doubted);
+        let doubted = completion.into_iter().flat_map(|completion| &completion.conditions).filter(is_doubted);
         Ok(Self {
-            absent: doubted.filter_map(|it| validators::absent(&it.validator, &environment)).collect(),
+            absent: doubted
+                .filter_map(|doubted| validators::absent(&doubted.validator, &environment))
+                .collect(),
             conditions,
             place: ValidatorContext {
-                workspace: world.workspace.clone(),
+                workspace: host.workspace.clone(),
                 environment,
                 wrap: step.check_wrap().map(str::to_owned),
-                limit: Duration::from_millis(begin.limit().0),
+                limit: Duration::from_millis(start.limit().0),
                 output_max: OUTPUT_MAX,
-                grace: world.grace,
-                mark: format!("{}/{}", world.mark(), begin.due.step),
-                hidden: world.own_paths(state),
-                scratch: world.artifacts.clone(),
-                checklists: checklists(begin),
-                base: world.branch.as_ref().and_then(|branch| branch.base.clone()),
+                grace: host.grace,
+                mark: format!("{}/{}", host.mark(), start.due.step),
+                hidden: host.own_paths(state),
+                scratch: host.artifacts.clone(),
+                checklists: checklists(start),
+                base: host.branch.as_ref().and_then(|branch| branch.base.clone()),
                 stop_at_first: completion.is_some_and(Completion::stops_at_first),
             },
             kept,
-            looker,
+            probe,
             now: now.cloned(),
         })
     }
@@ -171,13 +176,13 @@ impl Validation {
     /// hold for what is there in the end.
     pub(crate) async fn run(
         self,
-        world: &Arc<Host>,
+        host: &Arc<Host>,
         step: &StepId,
-        stop: StopSignal,
-    ) -> (Outcome, Validated) {
+        stop: StopReceiver,
+    ) -> (Outcome, ValidationResults) {
         let begun = std::time::Instant::now();
-        let show = |line: &str| world.watcher.line(step, line);
-        let Self { conditions, place, absent, mut kept, mut looker, mut now } = self;
+        let show = |line: &str| host.listener.line(step, line);
+        let Self { conditions, place, absent, mut kept, mut probe, mut now } = self;
         let mut notes = Vec::new();
         let mut results = Vec::new();
         let mut unsettled_after = None;
@@ -186,14 +191,14 @@ impl Validation {
                 &conditions,
                 &place,
                 std::mem::take(&mut kept),
-                &world.blobs,
-                &world.redactor,
+                &host.blobs,
+                &host.redactor,
                 stop.clone(),
                 show,
             )
             .await;
             let before = now;
-            now = looker.look(world, &mut notes).await;
+            now = probe.take(host, &mut notes).await;
             if *stop.borrow() != StopRequest::Run {
                 break;
             }
@@ -214,10 +219,10 @@ impl Validation {
         results.extend(absent);
         let exit = if *stop.borrow() == StopRequest::Run { Exit::Code(0) } else { Exit::Stopped };
         let duration = Millis(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
-        let outcome = Outcome { duration, notes, ..Outcome::of(exit) };
+        let outcome = Outcome { duration, notes, ..Outcome::from_exit(exit) };
         // Results from a workspace that was still changing must not be reused.
-        let stamp = blocking(move || looker.stamp()).await.filter(|_| unsettled_after.is_none());
+        let stamp = blocking(move || probe.stamp()).await.filter(|_| unsettled_after.is_none());
         let snapshot = now.map(Box::new);
-        (outcome, Validated { results, snapshot, stamp, unsettled_after })
+        (outcome, ValidationResults { results, snapshot, stamp, unsettled_after })
     }
 }

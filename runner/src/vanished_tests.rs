@@ -10,12 +10,12 @@ use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::TestName;
 use unstuck_core::judge::gate;
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::workflow::{Baseline, CheckBy, CheckCommand};
+use unstuck_core::workflow::{Baseline, CheckCommand, CheckMethod};
 use unstuck_process::blocking_task::blocking;
 
-use crate::beginning::Beginning;
-use crate::drift;
 use crate::host::Host;
+use crate::turn_start::TurnStart;
+use crate::workspace_diff;
 
 /// Maximum names of one command to look up.
 const NAMES_MAX: usize = 100;
@@ -33,38 +33,38 @@ pub(crate) struct VanishedTests {
 
 impl VanishedTests {
     /// Takes what there is; `None` without a baseline, or without a snapshot from before the work.
-    pub(crate) fn of(begin: &Beginning<'_>) -> Option<Self> {
-        let check = begin.step.check.as_ref()?;
-        let CheckBy::Commands(commands) = &check.by else { return None };
-        let began = begin.at.workspace.began_with.clone()?;
+    pub(crate) fn new(start: &TurnStart<'_>) -> Option<Self> {
+        let check = start.step.check.as_ref()?;
+        let CheckMethod::Commands(commands) = &check.by else { return None };
+        let began = start.at.workspace.began_with.clone()?;
         Some(Self {
             commands: commands.clone(),
             mode: check.baseline,
-            baseline: begin.at.evidence.baseline.clone()?,
-            first: begin.state.first_snapshot().unwrap_or(&began).clone(),
+            baseline: start.at.evidence.baseline.clone()?,
+            first: start.state.first_snapshot().unwrap_or(&began).clone(),
             began,
-            last: begin.state.last_snapshot().cloned(),
+            last: start.state.last_snapshot().cloned(),
         })
     }
 
     /// Adds the removed tests to the results. If they cannot be determined, adds nothing; the verdict then reports that
     /// those tests were not seen.
-    pub(crate) async fn note(self, world: &Arc<Host>, results: &mut [CommandResult]) {
+    pub(crate) async fn note(self, host: &Arc<Host>, results: &mut [CommandResult]) {
         let asked = gate::to_look_up(&self.commands, results, &self.baseline, self.mode);
         if asked.iter().all(Vec::is_empty) {
             return;
         }
-        let world = Arc::clone(world);
-        let gone = blocking(move || self.gone(&world, asked)).await;
+        let host = Arc::clone(host);
+        let gone = blocking(move || self.missing(&host, asked)).await;
         for (result, gone) in results.iter_mut().zip(gone.unwrap_or_default()) {
             result.listed.gone.extend(gone);
         }
     }
 
     /// Returns the tests whose names were in a file when the step started and are in none now.
-    fn gone(&self, world: &Host, asked: Vec<Vec<TestName>>) -> Option<Vec<Vec<TestName>>> {
-        let keeper = world.snapshots.as_ref()?;
-        let now = drift::look(world, Some(&self.first), self.last.as_ref()).ok()??;
+    fn missing(&self, host: &Host, asked: Vec<Vec<TestName>>) -> Option<Vec<Vec<TestName>>> {
+        let keeper = host.snapshots.as_ref()?;
+        let now = workspace_diff::take_snapshot(host, Some(&self.first), self.last.as_ref()).ok()??;
         let looked_up = asked.iter().flat_map(|names| names.iter().take(NAMES_MAX));
         let words: BTreeSet<&str> = looked_up.filter_map(TestName::word).collect();
         let lost = keeper.lost_words(&self.began, &now, &words).ok()?;

@@ -92,11 +92,11 @@ pub trait BlobWriter: Write + Send {
 
 /// Blobs as files in one folder.
 #[derive(Clone, Debug)]
-pub struct FolderBlobs {
+pub struct DirBlobs {
     folder: PathBuf,
 }
 
-impl FolderBlobs {
+impl DirBlobs {
     /// Uses `folder`, which is created with the first blob. Its parent must exist.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
@@ -125,14 +125,14 @@ impl FolderBlobs {
     }
 }
 
-impl BlobStore for FolderBlobs {
+impl BlobStore for DirBlobs {
     fn writer(&self) -> io::Result<Box<dyn BlobWriter>> {
         // Nothing above it: where the folder of a run was taken away, no half of a second one begins.
         durable::create_last_folder(&self.folder)?;
         let temporary = durable::temporary_beside(&self.folder.join("blob"));
         let file = File::create_new(&temporary)?;
         Ok(Box::new(FileWriter {
-            unfinished: Unfinished(Some(temporary)),
+            unfinished: TempFile(Some(temporary)),
             file,
             folder: self.folder.clone(),
             count: Count::default(),
@@ -186,16 +186,16 @@ impl Count {
 }
 
 struct FileWriter {
-    unfinished: Unfinished,
+    unfinished: TempFile,
     file: File,
     folder: PathBuf,
     count: Count,
 }
 
 /// Removes the file unless it got its name.
-struct Unfinished(Option<PathBuf>);
+struct TempFile(Option<PathBuf>);
 
-impl Unfinished {
+impl TempFile {
     fn rename(mut self, to: &Path) -> io::Result<()> {
         if let Some(path) = &self.0 {
             fs::rename(path, to)?;
@@ -205,7 +205,7 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for TempFile {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
             let _best_effort = fs::remove_file(path);
@@ -256,7 +256,7 @@ impl Write for MemoryWriter {
 impl BlobWriter for MemoryWriter {
     fn finish(self: Box<Self>) -> io::Result<Blob> {
         let Self { content, blobs } = *self;
-        let blob = Blob { digest: Digest::of(&content), size: content.len() as u64 };
+        let blob = Blob { digest: Digest::sha256(&content), size: content.len() as u64 };
         blobs
             .blobs
             .lock()
@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     fn stores(folder: &Path) -> Vec<Box<dyn BlobStore>> {
-        vec![Box::new(FolderBlobs::new(folder.join("blobs"))), Box::new(MemoryBlobs::default())]
+        vec![Box::new(DirBlobs::new(folder.join("blobs"))), Box::new(MemoryBlobs::default())]
     }
 
     #[test]
@@ -313,14 +313,14 @@ mod tests {
         for store in stores(folder.path()) {
             for content in [Vec::new(), b"x".to_vec(), vec![7; 300_000]] {
                 let blob = store.put(&content).unwrap();
-                assert_eq!(blob, Blob { digest: Digest::of(&content), size: content.len() as u64 });
+                assert_eq!(blob, Blob { digest: Digest::sha256(&content), size: content.len() as u64 });
                 assert_eq!(store.put(&content).unwrap(), blob);
                 assert_eq!(store.read(&blob, 300_000).unwrap(), content);
             }
             let mut writer = store.writer().unwrap();
             writer.write_all(b"in two ").unwrap();
             writer.write_all(b"pieces").unwrap();
-            assert_eq!(writer.finish().unwrap().digest, Digest::of(b"in two pieces"));
+            assert_eq!(writer.finish().unwrap().digest, Digest::sha256(b"in two pieces"));
         }
     }
 
@@ -328,14 +328,14 @@ mod tests {
     fn missing_large_or_damaged_blob_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         for store in stores(folder.path()) {
-            let absent = Blob { digest: Digest::of(b"absent"), size: 6 };
+            let absent = Blob { digest: Digest::sha256(b"absent"), size: 6 };
             assert_eq!(store.read(&absent, 100).unwrap_err().kind(), io::ErrorKind::NotFound);
             let blob = store.put(b"sixteen bytes...").unwrap();
             assert_eq!(store.read(&blob, 15).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
             let lies = Blob { size: 15, ..blob };
             assert_eq!(store.read(&lies, 100).unwrap_err().kind(), io::ErrorKind::InvalidData);
         }
-        let store = FolderBlobs::new(folder.path().join("flipped"));
+        let store = DirBlobs::new(folder.path().join("flipped"));
         let blob = store.put(b"content").unwrap();
         fs::write(store.path(&blob.digest), b"c0ntent").unwrap();
         assert_eq!(store.read(&blob, 100).unwrap_err().kind(), io::ErrorKind::InvalidData);
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn an_unfinished_blob_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
-        let store = FolderBlobs::new(folder.path());
+        let store = DirBlobs::new(folder.path());
         let mut writer = store.writer().unwrap();
         writer.write_all(b"never finished").unwrap();
         drop(writer);

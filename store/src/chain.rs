@@ -9,51 +9,12 @@ use unstuck_core::event::Event;
 use unstuck_core::id::{Digest, Epoch, Seq, Timestamp};
 
 use crate::blobs::BlobStore;
-use crate::envelope::{Codec, Header, INLINE_MAX, Record, RecordRef, parse_reference, reference};
-use crate::event_store::{AppendError, Events, Expected, ReadError, Records};
+use crate::event_store::{AppendError, Events, ExpectedVersion, Head, ReadError, Records};
+use crate::record::{Codec, Header, INLINE_MAX, Record, RecordRef, parse_reference, reference};
 use crate::wire::{self, DecodeError, EventType, PAYLOAD_MAX, SchemaVersion};
 
-/// The end of a stream: the last event, or the beginning of an empty one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Head {
-    /// Place of the last event; 0 in an empty stream.
-    pub seq: Seq,
-    /// Hash of the last record; zeros in an empty stream.
-    pub hash: Digest,
-    /// Epoch of the last record; 0 in an empty stream.
-    pub epoch: Epoch,
-}
-
-impl Head {
-    /// Returns the head of a stream that ends with `header`.
-    pub fn at(header: &Header) -> Self {
-        Self { seq: header.seq, hash: header.hash, epoch: header.epoch }
-    }
-
-    /// Checks that a record follows this head, and says why not.
-    pub fn check_next(&self, header: &Header) -> Result<(), String> {
-        let next = self.seq.next();
-        if header.seq != next {
-            return Err(format!("event {} stands where event {next} is due", header.seq));
-        }
-        if header.prev != self.hash {
-            return Err(format!(
-                "it does not continue the chain: the record before is not the one of event {}",
-                self.seq
-            ));
-        }
-        if header.epoch < self.epoch {
-            return Err(format!(
-                "its epoch {} is below {}, that of the event before",
-                header.epoch, self.epoch
-            ));
-        }
-        Ok(())
-    }
-}
-
 /// An event encoded, before it has a place in the chain. Made outside of any lock.
-pub struct Prepared {
+pub struct EncodedFact {
     kind: EventType,
     schema: SchemaVersion,
     codec: Codec,
@@ -64,7 +25,7 @@ pub struct Prepared {
 }
 
 /// A record with its place in the chain.
-pub struct Sealed {
+pub struct SealedRecord {
     /// The record.
     pub record: Record,
     /// The fact as JSON, for a mirror; empty if it was not requested.
@@ -73,7 +34,7 @@ pub struct Sealed {
 
 /// Whether JSON is wanted along with the record.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Json {
+pub enum WantJson {
     /// It is.
     Wanted,
     /// It is not.
@@ -81,22 +42,26 @@ pub enum Json {
 }
 
 /// Encodes `batch`; payloads that are too large for a record go to `blobs` first, durably.
-pub fn prepare(batch: &[Event], blobs: &dyn BlobStore, json: Json) -> Result<Vec<Prepared>, AppendError> {
+pub fn prepare(
+    batch: &[Event],
+    blobs: &dyn BlobStore,
+    json: WantJson,
+) -> Result<Vec<EncodedFact>, AppendError> {
     batch.iter().map(|event| prepare_one(event, blobs, json)).collect()
 }
 
-fn prepare_one(event: &Event, blobs: &dyn BlobStore, json: Json) -> Result<Prepared, AppendError> {
+fn prepare_one(event: &Event, blobs: &dyn BlobStore, json: WantJson) -> Result<EncodedFact, AppendError> {
     let mut text = Vec::new();
     let encoded = match json {
-        Json::Wanted => wire::encode_with_json(&event.fact, &mut text),
-        Json::Unwanted => wire::encode(&event.fact),
+        WantJson::Wanted => wire::encode_with_json(&event.fact, &mut text),
+        WantJson::Unwanted => wire::encode(&event.fact),
     };
     let encoded = encoded.map_err(|source| AppendError::NotEncodable { seq: event.seq, source })?;
     let (codec, payload) = spill(encoded.payload, blobs).map_err(|source| AppendError::NotDurable {
         what: format!("the payload of event {}", event.seq),
         source,
     })?;
-    Ok(Prepared {
+    Ok(EncodedFact {
         kind: encoded.kind,
         schema: encoded.schema,
         codec,
@@ -116,12 +81,12 @@ fn spill(payload: Vec<u8>, blobs: &dyn BlobStore) -> std::io::Result<(Codec, Vec
 
 /// Checks that a batch may follow `head` and gives it its place there.
 pub fn seal(
-    prepared: Vec<Prepared>,
-    expected: Expected,
+    prepared: Vec<EncodedFact>,
+    expected: ExpectedVersion,
     head: &mut Head,
     epoch: Epoch,
-) -> Result<Vec<Sealed>, AppendError> {
-    if let Expected::Exactly(expected) = expected {
+) -> Result<Vec<SealedRecord>, AppendError> {
+    if let ExpectedVersion::Exactly(expected) = expected {
         check_version(&prepared, expected, head.seq)?;
     }
     let mut more = u32::try_from(prepared.len()).unwrap_or(u32::MAX);
@@ -142,12 +107,12 @@ pub fn seal(
         };
         header.seal(&item.payload);
         *head = Head::at(&header);
-        sealed.push(Sealed { record: Record { header, payload: item.payload }, json: item.json });
+        sealed.push(SealedRecord { record: Record { header, payload: item.payload }, json: item.json });
     }
     Ok(sealed)
 }
 
-fn check_version(prepared: &[Prepared], expected: Seq, actual: Seq) -> Result<(), AppendError> {
+fn check_version(prepared: &[EncodedFact], expected: Seq, actual: Seq) -> Result<(), AppendError> {
     if expected != actual {
         return Err(AppendError::VersionConflict { expected, actual });
     }
@@ -197,7 +162,7 @@ pub fn decode(record: &RecordRef<'_>, blobs: &dyn BlobStore) -> Result<Event, Re
 }
 
 /// Reads stored records in order, checks each hash and each link, and stops at the first that is wrong.
-pub struct Checked<I> {
+pub struct ChainReader<I> {
     raw: I,
     position: Position,
     until: Seq,
@@ -210,7 +175,7 @@ enum Position {
     Stopped,
 }
 
-impl<I, B> Checked<I>
+impl<I, B> ChainReader<I>
 where
     I: Iterator<Item = Result<(Seq, B), ReadError>>,
     B: AsRef<[u8]>,
@@ -233,13 +198,13 @@ where
         Ok(Self { raw, position, until })
     }
 
-    /// Applies `use_it` to the next record.
+    /// Applies `use_record` to the next record.
     pub fn next_with<T>(
         &mut self,
-        use_it: impl FnOnce(&RecordRef<'_>) -> Result<T, ReadError>,
+        use_record: impl FnOnce(&RecordRef<'_>) -> Result<T, ReadError>,
     ) -> Option<Result<T, ReadError>> {
         let result = self.advance().and_then(|record| match record {
-            Some((bytes, header)) => use_it(&RecordRef::with(header, bytes.as_ref())).map(Some),
+            Some((bytes, header)) => use_record(&RecordRef::with(header, bytes.as_ref())).map(Some),
             None => Ok(None),
         });
         if !matches!(result, Ok(Some(_))) {
@@ -266,20 +231,20 @@ where
 
     fn advance(&mut self) -> Result<Option<(B, Header)>, ReadError> {
         if let Position::Anchor(seq) = self.position {
-            let (_, header) = self.verified(seq)?;
+            let (_, header) = self.read_verified(seq)?;
             self.position = Position::After(Head::at(&header));
         }
         let head = match self.position {
             Position::After(head) if head.seq < self.until => head,
             _ => return Ok(None),
         };
-        let (bytes, header) = self.verified(head.seq.next())?;
+        let (bytes, header) = self.read_verified(head.seq.next())?;
         head.check_next(&header).map_err(|detail| ReadError::Corrupt { at: header.seq, detail })?;
         self.position = Position::After(Head::at(&header));
         Ok(Some((bytes, header)))
     }
 
-    fn verified(&mut self, due: Seq) -> Result<(B, Header), ReadError> {
+    fn read_verified(&mut self, due: Seq) -> Result<(B, Header), ReadError> {
         let corrupt = |detail: String| ReadError::Corrupt { at: due, detail };
         let (seq, bytes) = match self.raw.next() {
             None => {

@@ -32,7 +32,7 @@ impl Checkpoint {
     pub fn load(path: &Path) -> Option<Self> {
         let bytes = safe_open::read(path).ok()?;
         let (content, checksum) = bytes.split_at_checked(bytes.len().checked_sub(32)?)?;
-        if Digest::of(content).0 != checksum {
+        if Digest::sha256(content).0 != checksum {
             return None;
         }
         let (header, state) = content.split_at_checked(HEADER_LEN)?;
@@ -57,7 +57,7 @@ impl Checkpoint {
         bytes.extend_from_slice(&self.hash.0);
         bytes.extend_from_slice(&self.reducer_version.to_le_bytes());
         bytes.extend_from_slice(&self.state);
-        let checksum = Digest::of(&bytes);
+        let checksum = Digest::sha256(&bytes);
         bytes.extend_from_slice(&checksum.0);
         durable::replace(path, &bytes)
     }
@@ -75,7 +75,7 @@ mod tests {
         let path = folder.path().join("checkpoint");
         assert_eq!(Checkpoint::load(&path), None);
         let one =
-            Checkpoint { seq: Seq(9), hash: Digest::of(b"x"), reducer_version: 3, state: vec![1, 2, 3] };
+            Checkpoint { seq: Seq(9), hash: Digest::sha256(b"x"), reducer_version: 3, state: vec![1, 2, 3] };
         one.save(&path).unwrap();
         one.save(&path).unwrap();
         assert_eq!(Checkpoint::load(&path), Some(one));

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use unstuck_core::event::Event;
 use unstuck_core::id::{Blob, Epoch, Seq};
 
-pub use crate::chain::Head;
+pub use crate::record::Head;
 use unstuck_files::hint;
 
-use crate::envelope::Record;
+use crate::record::Record;
 use crate::wire::EncodeError;
 
 /// Events in order. After an error it ends.
@@ -23,10 +23,10 @@ pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, ReadError>> + Send
 pub trait EventStore: Send + Sync {
     /// Appends `batch` as a whole or not at all, and returns when it is durable.
     ///
-    /// Events carry their own sequence number and time; with [`Expected::Exactly`] the numbers must
+    /// Events carry their own sequence number and time; with [`ExpectedVersion::Exactly`] the numbers must
     /// continue the stream. An empty batch changes nothing. After [`AppendError::NotDurable`] and
     /// [`AppendError::Poisoned`] it is unknown what was stored: reopen and look.
-    fn append(&self, batch: &[Event], expected: Expected) -> Result<Head, AppendError>;
+    fn append(&self, batch: &[Event], expected: ExpectedVersion) -> Result<Head, AppendError>;
 
     /// Returns the durable events from `from` on, as of now.
     fn read(&self, from: Seq) -> Result<Events<'_>, ReadError>;
@@ -40,7 +40,7 @@ pub trait EventStore: Send + Sync {
 
 /// Position that the writer expects at the end of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedVersion {
     /// The last event has this number: 0 for an empty stream. The way of a supervisor.
     Exactly(Seq),
     /// Any position: the events are renumbered. For tools and measurements with several producers.

@@ -17,7 +17,7 @@ use unstuck_files::platform::{self, FileId, process_start};
 use unstuck_files::safe_open;
 
 use crate::event_store::AppendError;
-use crate::run_folder::RunFolder;
+use crate::run_dir::RunDir;
 
 /// The current or last holder of a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub enum Liveness {
     /// It gave the lease back, or its process is gone.
     Gone,
     /// It is on another machine, so this one cannot tell.
-    Elsewhere,
+    OtherHost,
 }
 
 impl Holder {
@@ -59,7 +59,7 @@ impl Holder {
             // Whatever the machine is called now: no other one starts the same process at the same moment.
             Liveness::Alive
         } else if self.host != host() {
-            Liveness::Elsewhere
+            Liveness::OtherHost
         } else {
             Liveness::Gone
         }
@@ -88,7 +88,7 @@ impl fmt::Display for Holder {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum AcquireError {
-    #[error("the lease is held{}", described(holder.as_ref()))]
+    #[error("the lease is held{}", holder_suffix(holder.as_ref()))]
     Held { holder: Option<Holder> },
     #[error("cannot use the lease file {}", path.display())]
     Io {
@@ -98,7 +98,7 @@ pub enum AcquireError {
     },
 }
 
-fn described(holder: Option<&Holder>) -> String {
+fn holder_suffix(holder: Option<&Holder>) -> String {
     holder.map_or_else(String::new, |holder| format!(" by {holder}"))
 }
 
@@ -119,11 +119,11 @@ pub struct FileLease {
     file: File,
     path: PathBuf,
     identity: FileId,
-    held: Mutex<Held>,
+    held: Mutex<LeaseContent>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct LeaseContent {
     holder: Holder,
     /// The content of the file, unless another process has written it.
     content: Vec<u8>,
@@ -141,7 +141,7 @@ impl FileLease {
     }
 
     /// Takes the lease of a run, which names the run. See [`acquire`](Self::acquire).
-    pub fn acquire_run(folder: &RunFolder) -> Result<(Self, Option<Holder>), AcquireError> {
+    pub fn acquire_run(folder: &RunDir) -> Result<(Self, Option<Holder>), AcquireError> {
         let run = Some(folder.run().clone()).filter(|run| run.as_str().len() <= RUN_LEN_MAX);
         Self::acquire_as(&folder.lease(), run)
     }
@@ -157,7 +157,7 @@ impl FileLease {
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         let before = read_holder(path).map_err(failed)?;
-        let (identity, _) = platform::look(&file).map_err(failed)?;
+        let (identity, _) = platform::id_and_size(&file).map_err(failed)?;
         let holder = Holder {
             pid: std::process::id(),
             pid_start: process_start(std::process::id()).unwrap_or(0),
@@ -171,7 +171,7 @@ impl FileLease {
             file,
             path: path.to_owned(),
             identity,
-            held: Mutex::new(Held { content: Vec::new(), holder: holder.clone() }),
+            held: Mutex::new(LeaseContent { content: Vec::new(), holder: holder.clone() }),
         };
         // Bytes behind our own would look like the content of another process.
         if lease.file.metadata().map_err(failed)?.len() > FILE_LEN as u64 {
@@ -193,7 +193,7 @@ impl FileLease {
     }
 
     /// Makes the epoch larger than `other`, one that was found in the log.
-    pub fn raise_above(&self, other: Epoch) -> io::Result<()> {
+    pub fn bump_epoch(&self, other: Epoch) -> io::Result<()> {
         let mut holder = self.held.lock().unwrap_or_else(PoisonError::into_inner).holder.clone();
         if holder.epoch > other {
             return Ok(());
@@ -218,7 +218,7 @@ impl FileLease {
     /// Says whether the name still leads to our file, and the file holds what we wrote.
     fn is_untouched(&self, ours: &[u8]) -> io::Result<bool> {
         let mut content = [0; FILE_LEN];
-        Ok(platform::look_by_name(&self.path)? == (self.identity, ours.len() as u64)
+        Ok(platform::id_and_size_by_path(&self.path)? == (self.identity, ours.len() as u64)
             && platform::read_exact_at(&self.file, &mut content, 0).map(|()| content[..] == *ours)?)
     }
 
@@ -235,7 +235,7 @@ impl FileLease {
         content.resize(FILE_LEN - 1, b' ');
         content.push(b'\n');
         platform::write_all_at(&self.file, &content, 0)?;
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Held { holder, content };
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = LeaseContent { holder, content };
         Ok(())
     }
 }
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(FileLease::holder(&path).unwrap().liveness(), Liveness::Gone);
         let (second, before) = FileLease::acquire(&path).unwrap();
         assert_eq!((second.epoch(), before), (Epoch(2), None));
-        second.raise_above(Epoch(7)).unwrap();
+        second.bump_epoch(Epoch(7)).unwrap();
         assert_eq!(second.epoch(), Epoch(8));
         second.check().unwrap();
     }
@@ -324,7 +324,7 @@ mod tests {
             run: None,
         };
         assert_eq!(dead.liveness(), Liveness::Gone);
-        assert_eq!(Holder { host: "another".to_owned(), ..dead.clone() }.liveness(), Liveness::Elsewhere);
+        assert_eq!(Holder { host: "another".to_owned(), ..dead.clone() }.liveness(), Liveness::OtherHost);
         fs::write(&path, serde_json::to_vec(&dead).unwrap()).unwrap();
         let (lease, before) = FileLease::acquire(&path).unwrap();
         assert_eq!((lease.epoch(), before), (Epoch(5), Some(dead)));

@@ -8,8 +8,8 @@ use unstuck_core::event::Event;
 use unstuck_core::id::{Epoch, Seq};
 
 use crate::blobs::{BlobStore, MemoryBlobs};
-use crate::chain::{self, Checked, Head, Json};
-use crate::event_store::{AppendError, EventStore, Events, Expected, ReadError, Records};
+use crate::chain::{self, ChainReader, WantJson};
+use crate::event_store::{AppendError, EventStore, Events, ExpectedVersion, Head, ReadError, Records};
 
 /// A stream in memory. Clones are the same stream under the same lease.
 #[derive(Clone)]
@@ -52,9 +52,9 @@ impl MemoryStore {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn checked(&self, from: Seq) -> Result<Checked<Raw>, ReadError> {
+    fn reader(&self, from: Seq) -> Result<ChainReader<Raw>, ReadError> {
         let shared = self.lock();
-        Checked::open(from, shared.head.seq, |first| {
+        ChainReader::open(from, shared.head.seq, |first| {
             let skipped = usize::try_from(first.0 - 1).unwrap_or(usize::MAX);
             let records: Vec<_> = shared.records.iter().skip(skipped).cloned().collect();
             Ok(Raw { next: first, records: records.into_iter() })
@@ -80,11 +80,11 @@ impl Iterator for Raw {
 }
 
 impl EventStore for MemoryStore {
-    fn append(&self, batch: &[Event], expected: Expected) -> Result<Head, AppendError> {
+    fn append(&self, batch: &[Event], expected: ExpectedVersion) -> Result<Head, AppendError> {
         if batch.is_empty() {
             return Ok(self.head());
         }
-        let prepared = chain::prepare(batch, &*self.blobs, Json::Unwanted)?;
+        let prepared = chain::prepare(batch, &*self.blobs, WantJson::Unwanted)?;
         let mut shared = self.lock();
         if shared.epoch != self.epoch {
             return Err(AppendError::Fenced { ours: self.epoch, theirs: shared.epoch });
@@ -97,11 +97,11 @@ impl EventStore for MemoryStore {
     }
 
     fn read(&self, from: Seq) -> Result<Events<'_>, ReadError> {
-        Ok(self.checked(from)?.into_events(&*self.blobs))
+        Ok(self.reader(from)?.into_events(&*self.blobs))
     }
 
     fn records(&self, from: Seq) -> Result<Records<'_>, ReadError> {
-        Ok(self.checked(from)?.into_records())
+        Ok(self.reader(from)?.into_records())
     }
 
     fn head(&self) -> Head {

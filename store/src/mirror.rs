@@ -2,7 +2,7 @@
 //!
 //! Users and other processes read it while the run is live, which sled does not allow for the store. It also shows how
 //! far the store had come. It is written after the store has made the events durable, with one `write` and no `fsync`.
-//! The format of a line is the same as in an [export](crate::exchange).
+//! The format of a line is the same as in an [export](crate::transfer).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -13,28 +13,27 @@ use unstuck_core::id::Seq;
 use unstuck_files::platform::read_exact_at;
 use unstuck_files::safe_open::{self, LINE_MAX};
 
-use crate::chain::Head;
-use crate::envelope::Header;
 use crate::event_store::{Events, ReadError};
-use crate::line::{LineError, Rebuilt, Scratch};
-use crate::lines::{FromLine as _, Lines, Source, is_blank, line_error, lines_of};
+use crate::json_line::{FromLine as _, LineBuffers, LineError, RebuiltRecord};
+use crate::line_reader::{LineReader, LineSource, is_blank, line_error, lines_of};
+use crate::record::{Head, Header};
 
 /// Reads a mirror from its first line, on all processors, and checks every hash and link.
 ///
 /// A last line or batch that is not finished yet is left out.
 pub fn read(path: &Path, from: Seq) -> Result<Events<'static>, ReadError> {
-    let lines = Lines::<Event>::open(source(path)?);
+    let lines = LineReader::<Event>::open(source(path)?);
     Ok(Box::new(lines.filter(move |event| event.as_ref().map_or(true, |event| event.seq >= from))))
 }
 
 /// Reads the same as records.
-pub fn rebuild(path: &Path) -> Result<Lines<Rebuilt>, ReadError> {
-    Ok(Lines::open(source(path)?))
+pub fn rebuild(path: &Path) -> Result<LineReader<RebuiltRecord>, ReadError> {
+    Ok(LineReader::open(source(path)?))
 }
 
-fn source(path: &Path) -> Result<Source, ReadError> {
+fn source(path: &Path) -> Result<LineSource, ReadError> {
     let file = safe_open::open(path).map_err(ReadError::io(path))?;
-    Ok(Source { read: Box::new(file), name: path.to_owned(), after: Head::default() })
+    Ok(LineSource { read: Box::new(file), name: path.to_owned(), after: Head::default() })
 }
 
 /// Follows a mirror that grows.
@@ -93,7 +92,7 @@ impl MirrorReader {
     }
 
     fn complete_batches(&self, bytes: &[u8]) -> Result<(Vec<Event>, u64, Head), ReadError> {
-        let (mut events, mut scratch) = (Vec::new(), Scratch::default());
+        let (mut events, mut scratch) = (Vec::new(), LineBuffers::default());
         let (mut complete, mut taken, mut complete_head) = (0, 0, self.head);
         let mut head = self.head;
         for (line, end) in lines_of(bytes) {
@@ -189,7 +188,7 @@ impl Tail {
             let line_start = begins(whole - 1)?;
             match &bytes[line_start..whole] {
                 line if is_blank(line) => whole = line_start,
-                line => last = Some(Event::from_line(line.trim_ascii_end(), &mut Scratch::default())),
+                line => last = Some(Event::from_line(line.trim_ascii_end(), &mut LineBuffers::default())),
             }
         }
         let (blank, unfinished) = match &bytes[lines..] {
@@ -212,7 +211,7 @@ pub fn end_last_line(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     let line = safe_open::rest_of(safe_open::open(path)?, tail.whole + tail.blank)?;
-    let Ok((header, _)) = Event::from_line(&line, &mut Scratch::default()) else { return Ok(()) };
+    let Ok((header, _)) = Event::from_line(&line, &mut LineBuffers::default()) else { return Ok(()) };
     let Ok(last) = tail.last.transpose() else { return Ok(()) };
     let last = last.as_ref().map(Head::at).unwrap_or_default();
     last.check_next(&header).map_or(Ok(()), |()| MirrorWriter::open(path)?.write(b"\n"))
@@ -220,7 +219,7 @@ pub fn end_last_line(path: &Path) -> io::Result<()> {
 
 /// Removes the lines after event `seq`, and an incomplete last line.
 pub fn truncate_after(path: &Path, seq: Seq) -> io::Result<()> {
-    let mut lines = EventLines::of(safe_open::open(path)?);
+    let mut lines = EventLines::new(safe_open::open(path)?);
     let (mut end, mut line) = (0, Vec::new());
     for _ in 0..seq.0 {
         if !lines.read(&mut line)? {
@@ -241,7 +240,7 @@ pub struct EventLines {
 
 impl EventLines {
     /// Reads the lines of a file.
-    pub fn of(file: File) -> Self {
+    pub fn new(file: File) -> Self {
         Self { file: BufReader::new(file), end: 0 }
     }
 
@@ -262,7 +261,7 @@ impl EventLines {
 
 /// Returns how many whole lines there are on which there is something.
 pub fn count_lines(path: &Path) -> io::Result<u64> {
-    let (mut lines, mut line, mut count) = (EventLines::of(safe_open::open(path)?), Vec::new(), 0);
+    let (mut lines, mut line, mut count) = (EventLines::new(safe_open::open(path)?), Vec::new(), 0);
     while lines.read(&mut line)? {
         count += 1;
     }

@@ -13,17 +13,16 @@ use unstuck_core::event::Event;
 use unstuck_core::id::{RunId, Seq};
 use unstuck_files::safe_open::FileError;
 
-use crate::blobs::{BlobStore, FolderBlobs, MemoryBlobs};
-use crate::chain::{self, Head};
+use crate::blobs::{BlobStore, DirBlobs, MemoryBlobs};
+use crate::chain;
 use crate::checkpoint::Checkpoint;
-use crate::envelope::{Header, Record};
-use crate::event_store::{AppendError, EventStore, Events, Expected, ReadError, Records};
-use crate::exchange;
+use crate::event_store::{AppendError, EventStore, Events, ExpectedVersion, Head, ReadError, Records};
 use crate::lease::{FileLease, Liveness};
-use crate::lines::line_error;
+use crate::line_reader::line_error;
 use crate::memory::MemoryStore;
 use crate::mirror::{self, MirrorReader, Tail};
-use crate::run_folder::RunFolder;
+use crate::record::{Header, Record};
+use crate::run_dir::RunDir;
 use crate::wire::EventType;
 
 /// The log of a run, with the right to append to it until it is dropped.
@@ -31,23 +30,23 @@ pub struct RunLog {
     store: Box<dyn EventStore>,
     blobs: Arc<dyn BlobStore>,
     /// `None` for a run in memory.
-    folder: Option<RunFolder>,
+    folder: Option<RunDir>,
 }
 
 impl RunLog {
     /// Makes a log that is gone with the process.
     pub fn in_memory() -> Self {
         let blobs: Arc<dyn BlobStore> = Arc::new(MemoryBlobs::default());
-        Self::of(Box::new(MemoryStore::new(blobs.clone())), blobs)
+        Self::new(Box::new(MemoryStore::new(blobs.clone())), blobs)
     }
 
     /// Makes a log of a store and a place of blobs without a folder.
-    pub fn of(store: Box<dyn EventStore>, blobs: Arc<dyn BlobStore>) -> Self {
+    pub fn new(store: Box<dyn EventStore>, blobs: Arc<dyn BlobStore>) -> Self {
         Self { store, blobs, folder: None }
     }
 
     /// Makes a log whose mirror, checkpoint and artifacts are in a folder.
-    pub fn in_folder(store: Box<dyn EventStore>, blobs: Arc<dyn BlobStore>, folder: RunFolder) -> Self {
+    pub fn in_folder(store: Box<dyn EventStore>, blobs: Arc<dyn BlobStore>, folder: RunDir) -> Self {
         Self { store, blobs, folder: Some(folder) }
     }
 
@@ -58,17 +57,17 @@ impl RunLog {
 
     /// Returns the run; `None` for a run in memory.
     pub fn run(&self) -> Option<&RunId> {
-        self.folder.as_ref().map(RunFolder::run)
+        self.folder.as_ref().map(RunDir::run)
     }
 
     /// Returns the folder for the artifacts of the run; `None` for a run in memory.
     pub fn artifacts(&self) -> Option<PathBuf> {
-        self.folder.as_ref().map(RunFolder::artifacts)
+        self.folder.as_ref().map(RunDir::artifacts)
     }
 
     /// Returns the last event that came from an export; 0 for a run that was recorded here.
     pub fn imported_up_to(&self) -> Seq {
-        self.folder.as_ref().map_or(Seq(0), exchange::imported_up_to)
+        self.folder.as_ref().map_or(Seq(0), RunDir::imported_up_to)
     }
 
     /// Returns the note on the workspace that a dead supervisor left, if there is one.
@@ -117,7 +116,7 @@ impl RunLog {
 }
 
 impl EventStore for RunLog {
-    fn append(&self, batch: &[Event], expected: Expected) -> Result<Head, AppendError> {
+    fn append(&self, batch: &[Event], expected: ExpectedVersion) -> Result<Head, AppendError> {
         self.store.append(batch, expected)
     }
 
@@ -135,20 +134,20 @@ impl EventStore for RunLog {
 }
 
 /// Records that an engine has beyond the mirror of a run, read without opening the engine.
-pub trait BeyondMirror: Send + Sync {
+pub trait TailSource: Send + Sync {
     /// Returns the records after `last`, the last record of the mirror.
     ///
     /// # Errors
     ///
     /// A file of the engine cannot be read.
-    fn after(&self, folder: &RunFolder, last: Option<&Header>) -> Result<Beyond, FileError>;
+    fn read_after(&self, folder: &RunDir, last: Option<&Header>) -> Result<StoreTail, FileError>;
 }
 
 /// Records that the mirror does not have.
 #[derive(Debug, Default)]
-pub struct Beyond {
+pub struct StoreTail {
     /// The part of an unfinished last batch that the mirror has; `None` if the engine does not have all of it.
-    pub begun: Option<Vec<Record>>,
+    pub batch_start: Option<Vec<Record>>,
     /// The records that follow the mirror, up to the end of a batch.
     pub records: Vec<Record>,
     /// The last event of which there is a record behind a gap; 0 if there is none.
@@ -156,7 +155,7 @@ pub struct Beyond {
 }
 
 /// The end of a log as far as it is known without its engine.
-struct End {
+struct LogEnd {
     /// The last event of the mirror.
     mirrored: Seq,
     /// Records of an interrupted run beyond the last whole batch of its mirror.
@@ -165,14 +164,14 @@ struct End {
     known: Seq,
 }
 
-impl End {
+impl LogEnd {
     /// Returns the last event that can be read.
     fn last(&self) -> Seq {
         self.unmirrored.last().map_or(self.mirrored, |last| last.header.seq)
     }
 
     /// Says whether there were events after `after`.
-    fn behind(&self, after: Seq) -> Option<ReadError> {
+    fn missing_after(&self, after: Seq) -> Option<ReadError> {
         let known = self.known.max(self.last());
         (after < known).then_some(ReadError::Behind { after, known })
     }
@@ -181,15 +180,15 @@ impl End {
 /// The log of a run, to look at: its mirror and its blobs.
 #[derive(Clone)]
 pub struct ReadLog {
-    folder: RunFolder,
-    blobs: Arc<FolderBlobs>,
-    engine: Arc<dyn BeyondMirror>,
+    folder: RunDir,
+    blobs: Arc<DirBlobs>,
+    engine: Arc<dyn TailSource>,
 }
 
 impl ReadLog {
     /// Reads the log in a folder, with what an engine has beyond its mirror.
-    pub fn of(folder: &RunFolder, engine: Arc<dyn BeyondMirror>) -> Self {
-        Self { folder: folder.clone(), blobs: Arc::new(FolderBlobs::new(folder.blobs())), engine }
+    pub fn new(folder: &RunDir, engine: Arc<dyn TailSource>) -> Self {
+        Self { folder: folder.clone(), blobs: Arc::new(DirBlobs::new(folder.blobs())), engine }
     }
 
     /// Returns the events from `from` on, as of now, each checked. Good events come before an error. An error at the
@@ -199,20 +198,20 @@ impl ReadLog {
         let events = mirror::read(&self.folder.mirror(), from)?;
         // The engine is asked behind the end of the mirror: until then the mirror may be completed.
         let log = self.clone();
-        let events = events.chain(iter::once_with(move || log.beyond(from)).flatten());
+        let events = events.chain(iter::once_with(move || log.unmirrored_events(from)).flatten());
         let mut has_failed = false;
         Ok(Box::new(events.take_while(move |event| !mem::replace(&mut has_failed, event.is_err()))))
     }
 
     /// Returns the events from `from` on that only the store has, and an error where others are known to be missing.
-    fn beyond(&self, from: Seq) -> Vec<Result<Event, ReadError>> {
+    fn unmirrored_events(&self, from: Seq) -> Vec<Result<Event, ReadError>> {
         let end = match self.end() {
             Ok(end) => end,
             Err(error) => return vec![Err(error)],
         };
-        let wanted = end.unmirrored.iter().filter(|it| it.header.seq >= from);
+        let wanted = end.unmirrored.iter().filter(|record| record.header.seq >= from);
         let events = wanted.map(|record| chain::decode(&record.as_ref(), self.blobs.as_ref()));
-        events.chain(end.behind(end.last()).map(Err)).collect()
+        events.chain(end.missing_after(end.last()).map(Err)).collect()
     }
 
     /// Returns the records that follow the last whole batch of the mirror and that only the store has.
@@ -223,20 +222,20 @@ impl ReadLog {
     /// Returns an error if events are known that the mirror lacks, or if its end cannot be read.
     ///
     /// It takes no lock. To act on the events, claim the run first, which brings store and mirror together.
-    pub fn behind(&self) -> Option<ReadError> {
-        self.end().map_or_else(Some, |end| end.behind(end.mirrored))
+    pub fn missing_events(&self) -> Option<ReadError> {
+        self.end().map_or_else(Some, |end| end.missing_after(end.mirrored))
     }
 
     /// Looks at the end of the log without a lease.
-    fn end(&self) -> Result<End, ReadError> {
+    fn end(&self) -> Result<LogEnd, ReadError> {
         let holder = FileLease::holder(&self.folder.lease());
         self.end_of(holder.is_none_or(|holder| holder.liveness() == Liveness::Gone))
     }
 
     /// Looks at the end of the log. The supervisor of a run that is not interrupted writes it at this moment.
-    fn end_of(&self, is_interrupted: bool) -> Result<End, ReadError> {
+    fn end_of(&self, is_interrupted: bool) -> Result<LogEnd, ReadError> {
         // The checkpoint first: the mirror of a live run is ahead of any checkpoint that was saved before.
-        let saved = Checkpoint::load(&self.folder.checkpoint()).map_or(Seq(0), |it| it.seq);
+        let saved = Checkpoint::load(&self.folder.checkpoint()).map_or(Seq(0), |checkpoint| checkpoint.seq);
         let tail = Tail::read(&self.folder.mirror()).map_err(ReadError::io(&self.folder.mirror()))?;
         let last = tail.last.transpose().map_err(|error| {
             let lines = mirror::count_lines(&self.folder.mirror()).unwrap_or(1);
@@ -245,23 +244,23 @@ impl ReadLog {
         })?;
         let mirrored = last.as_ref().map_or(Seq(0), |last| last.seq);
         if !is_interrupted {
-            return Ok(End { mirrored, unmirrored: Vec::new(), known: saved });
+            return Ok(LogEnd { mirrored, unmirrored: Vec::new(), known: saved });
         }
-        let Beyond { begun, records, known } = match &last {
-            Some(last) if last.kind == EventType::RunEnded => Beyond::default(),
+        let StoreTail { batch_start, records, known } = match &last {
+            Some(last) if last.kind == EventType::RunEnded => StoreTail::default(),
             last => self
                 .engine
-                .after(&self.folder, last.as_ref())
+                .read_after(&self.folder, last.as_ref())
                 .map_err(|FileError { path, source }| ReadError::io(&path)(source))?,
         };
         let known = records.last().map_or(known, |last| last.header.seq.max(known));
         // The rest of a batch alone is none; a claim adds it to the lines.
-        let unmirrored = begun.map_or_else(Vec::new, |begun| [begun, records].concat());
+        let unmirrored = batch_start.map_or_else(Vec::new, |start| [start, records].concat());
         // A batch is written at once, and so is a line: there was more of what is cut.
         let due = last.as_ref().map_or(Seq(0), |last| Seq(last.seq.0 + u64::from(last.more)));
         let torn = if tail.unfinished > 0 { mirrored.next() } else { Seq(0) };
         let known = known.max(saved).max(due).max(torn);
-        Ok(End { mirrored, unmirrored, known })
+        Ok(LogEnd { mirrored, unmirrored, known })
     }
 
     /// Follows the log from its first event.
@@ -281,7 +280,7 @@ impl ReadLog {
 
     /// Returns the last event that came from an export; 0 for a run that was recorded here.
     pub fn imported_up_to(&self) -> Seq {
-        exchange::imported_up_to(&self.folder)
+        self.folder.imported_up_to()
     }
 
     /// Returns the note on the workspace that a dead supervisor left, if there is one.

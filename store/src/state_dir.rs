@@ -80,11 +80,11 @@ fn project_name(workspace: &Path) -> String {
     let name = workspace.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let plain: String = name
         .chars()
-        .map(|it| if it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.') { it } else { '-' })
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' })
         .take(48)
         .collect();
     let plain = plain.trim_start_matches('.');
-    let digest = Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
+    let digest = Digest::sha256(workspace.as_os_str().as_encoded_bytes()).to_string();
     format!("{}-{}", if plain.is_empty() { "workspace" } else { plain }, &digest[..8])
 }
 

@@ -9,7 +9,7 @@ use unstuck_core::id::{RunId, Timestamp};
 use crate::blobs::{BlobStore, MemoryBlobs};
 use crate::event_store::ReadError;
 use crate::lease::Holder;
-use crate::opening::{OpenError, Opening};
+use crate::recovery::{OpenError, RecoveryReport};
 use crate::run_log::{ReadLog, RunLog};
 
 /// A run in a list of runs.
@@ -49,7 +49,7 @@ pub trait Store: Send + Sync {
     /// # Errors
     ///
     /// There is no such run, another process holds its lease, or the log is damaged.
-    fn claim(&self, run: &RunId) -> Result<(RunLog, Opening), OpenError>;
+    fn claim(&self, run: &RunId) -> Result<(RunLog, RecoveryReport), OpenError>;
 
     /// Returns the runs, the latest first, also those that cannot be read.
     ///
@@ -89,7 +89,7 @@ impl Store for InMemory {
         Err(not_kept(run))
     }
 
-    fn claim(&self, run: &RunId) -> Result<(RunLog, Opening), OpenError> {
+    fn claim(&self, run: &RunId) -> Result<(RunLog, RecoveryReport), OpenError> {
         Err(not_kept(run))
     }
 

@@ -210,7 +210,7 @@ fn the_order_of_fields_and_variants_is_pinned() {
         let declared: BTreeSet<_> = source
             .lines()
             .filter_map(|line| line.strip_prefix("pub struct ").or_else(|| line.strip_prefix("pub enum ")))
-            .map(|rest| rest.split(|it: char| !it.is_alphanumeric()).next().unwrap())
+            .map(|rest| rest.split(|c: char| !c.is_alphanumeric()).next().unwrap())
             .filter(|name| !matches!(*name, "Digest" | "Bytes")) // Written by hand, in wire/text.rs.
             .collect();
         assert_eq!(shapes.iter().map(|(name, _)| *name).collect::<BTreeSet<_>>(), declared);

@@ -25,12 +25,12 @@ use unstuck_core::event::{AnswerGiven, RunOutcome, RunResumed};
 use unstuck_core::id::{Digest, Seq};
 use unstuck_core::testing::run_started;
 use unstuck_core::{Event, Observation, Rejection};
-use unstuck_runner::clock::Clock;
+use unstuck_runner::clock::SystemClock;
 use unstuck_runner::open::fold;
-use unstuck_runner::{Error, Interrupt, Runner};
+use unstuck_runner::{Interrupt, Runner, RunnerError};
 use unstuck_store::blobs::MemoryBlobs;
 use unstuck_store::event_store::EventStore as _;
-use unstuck_store::faulty::{Fault, Faulty, When};
+use unstuck_store::fault_injection::{Fault, FaultTiming, FaultyStore};
 use unstuck_store::memory::MemoryStore;
 use unstuck_store::run_log::RunLog;
 
@@ -72,7 +72,7 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 fn runner_of(seed: u64) -> TestRunner {
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &Digest::of(&seed.to_be_bytes()).0);
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &Digest::sha256(&seed.to_be_bytes()).0);
     let config = Config { cases: 1, failure_persistence: None, ..Config::default() };
     TestRunner::new_with_rng(config, rng)
 }
@@ -121,7 +121,7 @@ struct Run {
 }
 
 /// How a supervisor's drive ends, and the last event that it knows of.
-type Drive = Pin<Box<dyn Future<Output = (Result<RunOutcome, Error>, Seq)>>>;
+type Drive = Pin<Box<dyn Future<Output = (Result<RunOutcome, RunnerError>, Seq)>>>;
 
 /// How the work of a supervisor on the run ended.
 #[derive(PartialEq)]
@@ -179,7 +179,9 @@ impl Run {
     async fn wake(&self, overtaken: Drive) -> Result<(), String> {
         let head = self.store.head();
         match time::timeout(FOR_EVER, overtaken).await {
-            Ok((Ok(_) | Err(Error::Store(_) | Error::Prepare { .. }), _)) if self.store.head() == head => {
+            Ok((Ok(_) | Err(RunnerError::Store(_) | RunnerError::Prepare { .. }), _))
+                if self.store.head() == head =>
+            {
                 Ok(())
             }
             Ok(_) if self.store.head() != head => Err("an overtaken supervisor wrote to the run".to_owned()),
@@ -189,11 +191,11 @@ impl Run {
     }
 
     async fn work(&mut self, life: &Life) -> Result<End, String> {
-        let (nth, when) = life.fault.unwrap_or((u64::MAX, When::Before));
-        let store = Faulty::new(self.store.take_over(), Fault::at(nth, when));
-        let log = RunLog::of(Box::new(store), Arc::new(MemoryBlobs::default()));
+        let (nth, when) = life.fault.unwrap_or((u64::MAX, FaultTiming::Before));
+        let store = FaultyStore::new(self.store.take_over(), Fault::at(nth, when));
+        let log = RunLog::new(Box::new(store), Arc::new(MemoryBlobs::default()));
         let Ok(state) = fold(&log) else { return Ok(End::TakeUp) };
-        let clock = Clock::at(life.wall, state.last_at(), || SUSPENDED.get());
+        let clock = SystemClock::at(life.wall, state.last_at(), || SUSPENDED.get());
         let killed = Arc::new(Notify::new());
         let (interrupt, interrupts) = watch::channel(None);
         let world = Simulated {
@@ -205,8 +207,8 @@ impl Run {
         let mut runner = Runner::new(Arc::new(log), Arc::new(world), state, clock, interrupts);
         match self.begin(&mut runner) {
             Ok(()) => {}
-            Err(Error::Store(_)) => return Ok(End::TakeUp),
-            Err(Error::Rejected(rejection)) => return refused(&rejection),
+            Err(RunnerError::Store(_)) => return Ok(End::TakeUp),
+            Err(RunnerError::Rejected(rejection)) => return refused(&rejection),
             Err(error) => return Err(error.to_string()),
         }
         let mut drive: Drive = Box::pin(async move { (runner.drive().await, runner.state().version()) });
@@ -239,18 +241,20 @@ impl Run {
         }
     }
 
-    fn came_to(&self, (ended, known): (Result<RunOutcome, Error>, Seq)) -> Result<End, String> {
+    fn came_to(&self, (ended, known): (Result<RunOutcome, RunnerError>, Seq)) -> Result<End, String> {
         match ended {
-            Ok(RunOutcome::Interrupted(_) | RunOutcome::Blocked) | Err(Error::Store(_)) => Ok(End::TakeUp),
-            Err(Error::Prepare { .. }) if self.store.head().seq == known => Ok(End::TakeUp),
-            Err(Error::Prepare { .. }) => Err(format!("event {known} is known, and not written")),
+            Ok(RunOutcome::Interrupted(_) | RunOutcome::Blocked) | Err(RunnerError::Store(_)) => {
+                Ok(End::TakeUp)
+            }
+            Err(RunnerError::Prepare { .. }) if self.store.head().seq == known => Ok(End::TakeUp),
+            Err(RunnerError::Prepare { .. }) => Err(format!("event {known} is known, and not written")),
             Ok(_) => Ok(End::Over),
             Err(error) => Err(format!("the runner gave up: {error}")),
         }
     }
 
     /// Starts the run, or takes it up as a person would.
-    fn begin(&self, runner: &mut Runner<Simulated>) -> Result<(), Error> {
+    fn begin(&self, runner: &mut Runner<Simulated>) -> Result<(), RunnerError> {
         if runner.state().version() == Seq(0) {
             let started = run_started(self.plan.workflow.clone());
             return runner.record(Observation::RunStarted(Box::new(started)));

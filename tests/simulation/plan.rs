@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use unstuck_core::id::Timestamp;
 use unstuck_core::testing::{Script, scripts, workflows};
 use unstuck_core::workflow::Workflow;
-use unstuck_store::faulty::When;
+use unstuck_store::fault_injection::FaultTiming;
 
 /// A run and its troubles.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct Life {
     /// Wall clock time at its start.
     pub wall: Timestamp,
     /// The operation of the disk that fails, counted from 1, and how.
-    pub fault: Option<(u64, When)>,
+    pub fault: Option<(u64, FaultTiming)>,
     /// The question that cannot be kept, counted from 1.
     pub unkept: Option<u64>,
     /// Event that ends it early, and the time until then.
@@ -69,7 +69,8 @@ fn lives() -> impl Strategy<Value = Life> {
         1 => Just(BEGINNING.0 - DAY_MS),
         1 => Just(BEGINNING.0 + 365 * DAY_MS),
     ];
-    let fault = proptest::option::of((1_u64..120, prop_oneof![Just(When::Before), Just(When::After)]));
+    let fault =
+        proptest::option::of((1_u64..120, prop_oneof![Just(FaultTiming::Before), Just(FaultTiming::After)]));
     let fate = prop_oneof![
         Just(Fate::Killed),
         Just(Fate::Overtaken),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use unstuck_core::event::{Exit, Fact};
 use unstuck_core::id::{Attempt, Digest, Iteration, Seq, StepId};
-use unstuck_core::state::Phase;
+use unstuck_core::state::RunPhase;
 use unstuck_core::{Event, Observation, RunState};
 use unstuck_store::event_store::EventStore as _;
 use unstuck_store::memory::MemoryStore;
@@ -51,7 +51,7 @@ fn out_of_bounds(events: &[Event]) -> Option<String> {
             return Some(format!("step {} ran beyond its bound after event {seq}", step.id));
         }
     }
-    let idle = *state.phase() == Phase::Active
+    let idle = *state.phase() == RunPhase::Active
         && state.in_flight().next().is_none()
         && state.pending_effects().is_empty()
         && state.next_deadline().is_none();
@@ -89,14 +89,20 @@ enum What {
 fn of_attempt(observation: &Observation) -> Option<((StepId, Iteration, Attempt, bool), What)> {
     let ends = |exit: &Exit| if *exit == Exit::Stopped { What::IsCutShort } else { What::Ends };
     Some(match observation.clone() {
-        Observation::WorkerStarted(it) => ((it.step, it.iteration, it.attempt, false), What::Begins),
-        Observation::CheckStarted(it) => ((it.step, it.iteration, it.attempt, true), What::Begins),
-        Observation::WorkerFinished(it) => {
-            ((it.step, it.iteration, it.attempt, false), ends(&it.outcome.exit))
+        Observation::WorkerStarted(start) => {
+            ((start.step, start.iteration, start.attempt, false), What::Begins)
         }
-        Observation::CheckFinished(it) => ((it.step, it.iteration, it.attempt, true), ends(&it.outcome.exit)),
-        Observation::WorkerLost(it) => ((it.step, it.iteration, it.attempt, false), What::IsCutShort),
-        Observation::CheckLost(it) => ((it.step, it.iteration, it.attempt, true), What::IsCutShort),
+        Observation::CheckStarted(start) => {
+            ((start.step, start.iteration, start.attempt, true), What::Begins)
+        }
+        Observation::WorkerFinished(end) => {
+            ((end.step, end.iteration, end.attempt, false), ends(&end.outcome.exit))
+        }
+        Observation::CheckFinished(end) => {
+            ((end.step, end.iteration, end.attempt, true), ends(&end.outcome.exit))
+        }
+        Observation::WorkerLost(loss) => ((loss.step, loss.iteration, loss.attempt, false), What::IsCutShort),
+        Observation::CheckLost(loss) => ((loss.step, loss.iteration, loss.attempt, true), What::IsCutShort),
         _ => return None,
     })
 }
@@ -106,8 +112,8 @@ fn unannounced(events: &[Event], performed: &[Digest]) -> Option<String> {
     let announced: BTreeSet<Digest> = events
         .iter()
         .filter_map(|event| match &event.fact {
-            Fact::Observed(Observation::WorkerStarted(it)) => Some(it.prompt.digest),
-            Fact::Observed(Observation::CheckStarted(it)) => Some(it.prompt.digest),
+            Fact::Observed(Observation::WorkerStarted(start)) => Some(start.prompt.digest),
+            Fact::Observed(Observation::CheckStarted(start)) => Some(start.prompt.digest),
             _ => None,
         })
         .collect();

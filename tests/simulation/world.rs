@@ -9,11 +9,11 @@ use tokio::sync::{Notify, watch};
 use tokio::time;
 use unstuck_core::effect::Turn;
 use unstuck_core::id::{Blob, CheckId, Digest, StepId};
-use unstuck_core::testing::{Act, finished, started};
-use unstuck_core::{Due, Event, Observation, RunState};
-use unstuck_process::{StopRequest, StopSignal};
+use unstuck_core::testing::{Behavior, finished_event, started_event};
+use unstuck_core::{Event, Observation, RunState, TurnId};
+use unstuck_process::{StopReceiver, StopRequest};
 use unstuck_runner::Interrupt;
-use unstuck_runner::world::{Tell, World};
+use unstuck_runner::effects::{EffectHandler, EventSink};
 
 use crate::plan::Plan;
 
@@ -44,14 +44,14 @@ impl Stage {
         self.healed.store(true, Ordering::Relaxed);
     }
 
-    fn next_act(&self, step: &StepId, is_check: bool) -> Act {
+    fn next_act(&self, step: &StepId, is_check: bool) -> Behavior {
         let mut calls = self.calls.lock().expect("nobody panics with it");
         let call = calls.entry((step.clone(), is_check)).or_default();
         *call += 1;
         let script = &self.plan.script;
         let acts = if is_check { script.checks.get(step) } else { script.work.get(step) };
         let acts = acts.map_or(&[][..], Vec::as_slice);
-        acts.get(*call - 1).or(acts.last()).cloned().unwrap_or(Act::Exits(0, String::new()))
+        acts.get(*call - 1).or(acts.last()).cloned().unwrap_or(Behavior::Exits(0, String::new()))
     }
 }
 
@@ -67,29 +67,29 @@ pub struct Simulated {
 /// A process that is about to be begun.
 pub struct Prepared {
     number: usize,
-    due: Due,
+    due: TurnId,
     is_check: bool,
     check_id: CheckId,
 }
 
 fn mark(number: usize) -> Digest {
-    Digest::of(&number.to_be_bytes())
+    Digest::sha256(&number.to_be_bytes())
 }
 
-impl World for Simulated {
-    type Asked = ();
-    type Prepared = Prepared;
+impl EffectHandler for Simulated {
+    type Prompt = ();
+    type PreparedEffect = Prepared;
 
-    fn ask(&self, _state: &RunState, _turn: Turn, _due: &Due) {}
+    fn build_prompt(&self, _state: &RunState, _turn: Turn, _due: &TurnId) {}
 
-    fn keep_beside<T>(
+    fn store_while<T>(
         &self,
-        _asked: &(),
+        _prompt: &(),
         meanwhile: Option<impl FnOnce() -> T>,
     ) -> (io::Result<Blob>, Option<T>) {
         let is_kept = self.until_unkept.as_ref().is_none_or(|left| left.fetch_sub(1, Ordering::Relaxed) != 1);
         let kept = match is_kept {
-            true => Ok(Blob { digest: Digest::of(b""), size: 0 }),
+            true => Ok(Blob { digest: Digest::sha256(b""), size: 0 }),
             false => Err(io::ErrorKind::StorageFull.into()),
         };
         (kept, meanwhile.map(|meanwhile| meanwhile()))
@@ -98,35 +98,40 @@ impl World for Simulated {
     fn prepare(
         &self,
         state: &RunState,
-        (turn, due): (Turn, &Due),
+        (turn, due): (Turn, &TurnId),
         (): (),
         _kept: Blob,
     ) -> io::Result<(Observation, Prepared)> {
         let is_check = turn.is_check();
         let number = self.stage.prepared.fetch_add(1, Ordering::Relaxed);
         let check_id = CheckId::new(format!("0190a000-0000-7000-8000-{number:012x}"));
-        let event = started(state, due, is_check, check_id.clone(), mark(number));
+        let event = started_event(state, due, is_check, check_id.clone(), mark(number));
         Ok((event, Prepared { number, due: due.clone(), is_check, check_id }))
     }
 
-    async fn perform(self: Arc<Self>, prepared: Prepared, mut stop: StopSignal, _tell: Tell) -> Observation {
+    async fn perform(
+        self: Arc<Self>,
+        prepared: Prepared,
+        mut stop: StopReceiver,
+        _sink: EventSink,
+    ) -> Observation {
         let Prepared { number, due, is_check, check_id } = prepared;
         self.stage.performed.lock().expect("nobody panics with it").push(mark(number));
         let act = self.stage.next_act(&due.step, is_check);
         let act = match act {
-            Act::IsLost | Act::IsInterrupted if self.stage.healed.load(Ordering::Relaxed) => {
-                Act::Exits(0, String::new())
+            Behavior::IsLost | Behavior::IsInterrupted if self.stage.healed.load(Ordering::Relaxed) => {
+                Behavior::Exits(0, String::new())
             }
             act => act,
         };
         match &act {
-            Act::IsLost => self.killed.notify_one(),
-            Act::IsInterrupted => {
+            Behavior::IsLost => self.killed.notify_one(),
+            Behavior::IsInterrupted => {
                 self.interrupt.send_replace(Some(Interrupt { signal: 2, now: false }));
             }
             _ => {}
         }
-        let ends = !matches!(act, Act::IsLost | Act::IsInterrupted);
+        let ends = !matches!(act, Behavior::IsLost | Behavior::IsInterrupted);
         let durations = &self.stage.plan.durations;
         let by_itself = async {
             time::sleep(durations[number % durations.len()]).await;
@@ -143,10 +148,10 @@ impl World for Simulated {
         };
         tokio::select! {
             biased;
-            () = by_itself => finished(&due, is_check, &act, Some(&check_id)),
-            () = is_stopped => finished(&due, is_check, &Act::IsInterrupted, Some(&check_id)),
+            () = by_itself => finished_event(&due, is_check, &act, Some(&check_id)),
+            () = is_stopped => finished_event(&due, is_check, &Behavior::IsInterrupted, Some(&check_id)),
         }
     }
 
-    fn recorded(&self, _batch: &[Event], _state: &RunState) {}
+    fn on_events(&self, _batch: &[Event], _state: &RunState) {}
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use unstuck_core::Event;
-use unstuck_core::call_report::{CallEnd, Progress, Reading};
-use unstuck_core::completion::{Form, SuccessWhen};
+use unstuck_core::call_report::{CallEnd, CallReport, Progress};
+use unstuck_core::completion::{AnswerSchema, SuccessWhen};
 use unstuck_core::event::Exit;
 use unstuck_core::evidence::{Bytes, Decision, DecisionFile, ValidatorOutcome};
 use unstuck_core::id::{Millis, Seq};
@@ -17,16 +17,16 @@ use unstuck_core::judge::verdict::{self, Evidence};
 use unstuck_core::workflow::Workflow;
 use unstuck_evidence::validators::success_condition::{CommandEnd, judge};
 use unstuck_failures::git_status::{self, PathStatus};
-use unstuck_failures::{MachineReport, Output};
+use unstuck_failures::{MachineReport, ToolOutput};
 use unstuck_store::mirror::{self, MirrorReader};
 use unstuck_store::wire::{self, EventType, SchemaVersion};
 use unstuck_workers::Decoder;
 use unstuck_workers::Description;
 use unstuck_workflow::answer::AnswerSources;
-use unstuck_workflow::import::{self, ImportOptions, Kind, Source};
-use unstuck_workflow::prompt_template::{Names, Params, Parsed, Variables};
+use unstuck_workflow::import::{self, ImportKind, ImportOptions, ImportSource};
+use unstuck_workflow::prompt_template::{AllowedNames, Params, Parsed, Variables};
 use unstuck_workflow::registry::front_matter;
-use unstuck_workflow::workflow_file::{self, Options};
+use unstuck_workflow::workflow_file::{self, LoadOptions};
 use unstuck_workflow::{answer, schema};
 
 use crate::{naive_controller, scripted_loop};
@@ -66,10 +66,13 @@ pub fn template(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let split = front_matter::split(&text);
     assert!(text.ends_with(split.body) && split.body_offset + split.body.len() == text.len());
-    let parsed = match Parsed::parse(split.body, Names::Any) {
+    let parsed = match Parsed::parse(split.body, AllowedNames::Any) {
         Ok(parsed) => parsed,
         Err(problems) => {
-            assert!(!problems.is_empty() && problems.iter().all(|it| split.body.is_char_boundary(it.offset)));
+            assert!(
+                !problems.is_empty()
+                    && problems.iter().all(|problem| split.body.is_char_boundary(problem.offset))
+            );
             return;
         }
     };
@@ -91,13 +94,19 @@ pub fn template(data: &[u8]) {
 /// for a command that failed; and a passing command whose summary counts no failed test has none in its text.
 pub fn failures(data: &[u8]) {
     let half = data.len() / 2;
-    let plain = Output { command: "make test", cwd: "/srv/app", exit_code: Some(1), ..Output::default() };
+    let plain =
+        ToolOutput { command: "make test", cwd: "/srv/app", exit_code: Some(1), ..ToolOutput::default() };
     let report = |bytes| vec![MachineReport { format: "", bytes }];
     let outputs = [
-        Output { stdout: data, ..plain.clone() },
-        Output { stdout: &data[..half], stderr: &data[half..], ..plain.clone() },
-        Output { reports: report(data), ..plain.clone() },
-        Output { stdout: &data[..half], reports: report(&data[half..]), exit_code: None, ..plain.clone() },
+        ToolOutput { stdout: data, ..plain.clone() },
+        ToolOutput { stdout: &data[..half], stderr: &data[half..], ..plain.clone() },
+        ToolOutput { reports: report(data), ..plain.clone() },
+        ToolOutput {
+            stdout: &data[..half],
+            reports: report(&data[half..]),
+            exit_code: None,
+            ..plain.clone()
+        },
     ];
     for output in &outputs {
         let extraction = unstuck_failures::extract(output);
@@ -109,10 +118,10 @@ pub fn failures(data: &[u8]) {
         }
         assert!(extraction.set().len() <= extraction.failures.len());
     }
-    let passed = unstuck_failures::shown(&Output { exit_code: Some(0), stdout: data, ..plain });
+    let passed = unstuck_failures::analyze(&ToolOutput { exit_code: Some(0), stdout: data, ..plain });
     // A counter of its summary that is not zero may say so.
     let counts = data.iter().any(|byte| (b'1'..=b'9').contains(byte));
-    let says_go = data.windows(5).any(|it| it == b"FAIL\t");
+    let says_go = data.windows(5).any(|window| window == b"FAIL\t");
     // Tests in a TAP plan that have no result line did not pass.
     let others = passed.extraction.failures.iter().filter(|failure| failure.kind != "plan").count();
     assert!(counts || says_go || others == 0, "a command that passed has failed in nothing");
@@ -153,7 +162,7 @@ fn check_output(client: &Arc<Description>, output: &[u8]) {
     };
     let ((reading, answer), progress) = read(output.len().max(1));
     assert_eq!(read(7), ((reading.clone(), answer.clone()), progress.clone()), "pieces make no difference");
-    assert!(reading.message.len() <= Reading::MESSAGE_MAX && reading.files.len() <= Reading::FILES_MAX);
+    assert!(reading.message.len() <= CallReport::MESSAGE_MAX && reading.files.len() <= CallReport::FILES_MAX);
     assert!(progress.text.len() <= Progress::TEXT_MAX && progress.doing.len() <= Progress::TEXT_MAX);
     assert!(answer.is_none() || reading.end == CallEnd::Done, "only what is done has an answer");
     assert!(reading.end != CallEnd::Done || !output.trim_ascii().is_empty(), "nothing is no end");
@@ -179,7 +188,7 @@ pub fn porcelain(data: &[u8]) {
     let escaped: String = name.bytes().map(|byte| format!("\\{byte:03o}")).collect();
     for output in [format!("?? \"{escaped}\"\n"), format!("?? {name}\0"), format!("? {name}\0")] {
         let entries = git_status::parse(output.as_bytes());
-        let read = entries.iter().map(|entry| (entry.path.as_str(), entry.standing));
+        let read = entries.iter().map(|entry| (entry.path.as_str(), entry.status));
         assert_eq!(read.collect::<Vec<_>>(), [(name.as_str(), PathStatus::Untracked)], "{output:?}");
     }
 }
@@ -196,8 +205,8 @@ pub fn success_when(data: &[u8]) {
     let json = serde_json::to_string(&condition).expect("a condition can be recorded");
     assert_eq!(serde_json::from_str::<SuccessWhen>(&json).ok(), Some(condition.clone()));
     let judged = |exit: Exit| {
-        let (exit, stderr, recognised, limit) = (&exit, stdout, false, Millis(1000));
-        let ended = CommandEnd { exit, stdout, stderr, recognised, limit, output_max: 1000 };
+        let (exit, stderr, recognized, limit) = (&exit, stdout, false, Millis(1000));
+        let ended = CommandEnd { exit, stdout, stderr, recognized, limit, output_max: 1000 };
         judge(&condition, &[0], &ended)
     };
     let passes = |exit: Exit| judged(exit) == ValidatorOutcome::Pass;
@@ -375,9 +384,9 @@ pub fn schema(data: &[u8]) {
 
 fn check_answer(resolved: &schema::ResolvedSchema, messages: &[String]) {
     resolved.warnings.iter().for_each(|warning| check_shown(&warning.render(110)));
-    let checker = schema::check::Checker::new(&resolved.schema).expect("a resolved schema can be used");
-    schema::check::Checker::new(&resolved.closed).expect("the copy can be used");
-    let form = Form::Json {
+    let checker = schema::check::SchemaChecker::new(&resolved.schema).expect("a resolved schema can be used");
+    schema::check::SchemaChecker::new(&resolved.closed).expect("the copy can be used");
+    let form = AnswerSchema::Json {
         schema: Some(resolved.schema.clone()),
         source: resolved.source.clone(),
         digests: resolved.digests.clone(),
@@ -385,7 +394,7 @@ fn check_answer(resolved: &schema::ResolvedSchema, messages: &[String]) {
     let sources = AnswerSources { messages, ..AnswerSources::default() };
     let seen = answer::read(&form, &sources);
     assert_eq!(seen, answer::read(&form, &sources), "the same answer is read the same");
-    match seen.parsed() {
+    match seen.to_value() {
         Some(value) => assert!(checker.accepts(&value), "what was chosen meets the schema: {value}"),
         None => assert!(!seen.fingerprints().is_empty(), "what failed has an identity"),
     }
@@ -396,8 +405,8 @@ fn check_answer(resolved: &schema::ResolvedSchema, messages: &[String]) {
 pub fn import(data: &[u8]) {
     let prompt = BTreeMap::from([(PathBuf::from("PROMPT.md"), b"Mend the parser.\n".to_vec())]);
     for path in ["PROMPT.md", "prd.json", "ralph.yml"] {
-        let source = Source { path, bytes: data };
-        let options = Options { workspace: PathBuf::new(), ..Options::default() };
+        let source = ImportSource { path, bytes: data };
+        let options = LoadOptions { workspace: PathBuf::new(), ..LoadOptions::default() };
         let read = || import::import(&source, &ImportOptions::default(), &options, &prompt);
         let found = read();
         assert_eq!(found, read(), "the same file becomes the same");
@@ -405,7 +414,9 @@ pub fn import(data: &[u8]) {
             Ok(imported) => {
                 let remarks = imported.carried.iter().chain(&imported.left);
                 remarks.for_each(|remark| check_shown(&remark.to_string()));
-                assert!(imported.kind == Kind::Workflow || imported.workflow.contains("unstuck import"));
+                assert!(
+                    imported.kind == ImportKind::Workflow || imported.workflow.contains("unstuck import")
+                );
             }
             Err(rejected) => {
                 assert!(!rejected.complaints.is_empty(), "a refusal says why");
@@ -432,7 +443,7 @@ pub fn workflow_yaml(data: &[u8]) {
     let files: BTreeMap<PathBuf, Vec<u8>> = [("agents.yaml", AGENTS), ("child.yaml", CHILD)]
         .map(|(name, text)| (PathBuf::from(name), text.as_bytes().to_vec()))
         .into();
-    match workflow_file::parse(data, Path::new(WORKFLOW_FILE), &Options::default(), &files) {
+    match workflow_file::parse(data, Path::new(WORKFLOW_FILE), &LoadOptions::default(), &files) {
         Ok(loaded) => {
             check_workflow(&loaded.workflow);
             let plan = workflow_file::plan(&loaded.workflow);

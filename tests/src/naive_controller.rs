@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use unstuck_core::convergence::Measured;
+use unstuck_core::convergence::Measures;
 use unstuck_core::event::{
     CheckFinished, Conclusion, DecisionSource, Event, Exit, Fact, Observation, Purpose, StageRaised,
     StallCause, StepEnd, VerdictReached, WorkerFinished,
@@ -15,7 +15,7 @@ use unstuck_core::evidence::Decision;
 use unstuck_core::evidence::{Failure, NumberLine};
 use unstuck_core::id::{Digest, Stage};
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::workflow::{CheckBy, Convergence, Gate, Step, Workflow};
+use unstuck_core::workflow::{CheckMethod, ConvergencePolicy, Gate, Step, Workflow};
 
 /// One incomplete verdict of a step, and what the log says around it.
 struct Heard<'a> {
@@ -25,7 +25,7 @@ struct Heard<'a> {
     /// Whether this iteration changed the workspace.
     changed: Option<bool>,
     workspace: Option<&'a Snapshot>,
-    measured: Measured<'a>,
+    measured: Measures<'a>,
     /// Whether a person resumed the step after it was stuck, which restarts the counts.
     taken_up: bool,
     /// The stage raise that followed the verdict, if any.
@@ -43,7 +43,11 @@ pub fn difference(events: &[Event]) -> Option<String> {
     })
 }
 
-fn difference_of_step(policy: &Convergence, before: &[Measured<'_>], heard: &[Heard<'_>]) -> Option<String> {
+fn difference_of_step(
+    policy: &ConvergencePolicy,
+    before: &[Measures<'_>],
+    heard: &[Heard<'_>],
+) -> Option<String> {
     let mut stage = Stage(1);
     // Which iterations were an improvement, and where counting began: at an improvement, behind a raised stage, or at a resume.
     let (mut improved, mut begin) = (Vec::new(), 0);
@@ -62,7 +66,9 @@ fn difference_of_step(policy: &Convergence, before: &[Measured<'_>], heard: &[He
             expected = Some((from, from.next().min(last), cause, Some(newest.key()), count));
         }
         let stuck = expected.is_some_and(|(_, to, ..)| policy.fail_on_max_stage && to >= policy.max_stage);
-        let raised = newest.raised.map(|it| (it.from, it.to, it.cause, it.key, it.count));
+        let raised = newest.raised.map(|escalation| {
+            (escalation.from, escalation.to, escalation.cause, escalation.key, escalation.count)
+        });
         if (raised, newest.stuck) != (expected, stuck) {
             return Some(format!(
                 "verdict {} of step {}: recorded {raised:?}, stuck {}; by the page {expected:?}, stuck {stuck}",
@@ -83,8 +89,8 @@ const GAINS_MAX: usize = 20;
 
 /// The two rules of the page. Counting began at `begin`; `improved` says which iterations were an improvement.
 fn stall(
-    policy: &Convergence,
-    before: &[Measured<'_>],
+    policy: &ConvergencePolicy,
+    before: &[Measures<'_>],
     heard: &[Heard<'_>],
     improved: &[bool],
     begin: usize,
@@ -136,17 +142,17 @@ fn begin_of_count(heard: &[Heard<'_>], improved: &[bool], begin: usize) -> usize
 
 /// How many iterations ago the same was shown, since the last improvement before `at`.
 fn age(heard: &[Heard<'_>], improved: &[bool], at: usize) -> Option<usize> {
-    let since = (0..at).rev().find(|&it| improved[it]).unwrap_or(0);
-    (since..at).rev().find(|&it| heard[it].key() == heard[at].key()).map(|it| at - it)
+    let since = (0..at).rev().find(|&index| improved[index]).unwrap_or(0);
+    (since..at).rev().find(|&index| heard[index].key() == heard[at].key()).map(|index| at - index)
 }
 
 /// The baseline and all iterations, as they were measured.
-fn all<'a, 'h>(before: &'a [Measured<'h>], heard: &'a [Heard<'h>]) -> Vec<&'a Measured<'h>> {
-    before.iter().chain(heard.iter().map(|it| &it.measured)).collect()
+fn all<'a, 'h>(before: &'a [Measures<'h>], heard: &'a [Heard<'h>]) -> Vec<&'a Measures<'h>> {
+    before.iter().chain(heard.iter().map(|check| &check.measured)).collect()
 }
 
 /// Says whether one of the six measures of the newest iteration beats all before it.
-fn is_better(before: &[Measured<'_>], heard: &[Heard<'_>], improved: &[bool], at: usize) -> bool {
+fn is_better(before: &[Measures<'_>], heard: &[Heard<'_>], improved: &[bool], at: usize) -> bool {
     let until = all(before, &heard[..=at]);
     let (newest, earlier) = until.split_last().expect("the newest is among them");
     later_phase(&until)
@@ -158,64 +164,65 @@ fn is_better(before: &[Measured<'_>], heard: &[Heard<'_>], improved: &[bool], at
         || fewer_boxes(&until)
 }
 
-fn later_phase(until: &[&Measured<'_>]) -> bool {
+fn later_phase(until: &[&Measures<'_>]) -> bool {
     let Some((newest, earlier)) = until.split_last() else { return false };
-    let best = earlier.iter().filter_map(|it| it.early).min();
+    let best = earlier.iter().filter_map(|check| check.early).min();
     newest.early.is_some_and(|now| best.is_some_and(|best| now < best))
 }
 
 /// The number of failures now, unless it is of an earlier phase than there was.
-fn counted(until: &[&Measured<'_>]) -> Option<u64> {
+fn counted(until: &[&Measures<'_>]) -> Option<u64> {
     let newest = until.last()?;
-    let best = until.iter().filter_map(|it| it.early).min();
+    let best = until.iter().filter_map(|check| check.early).min();
     newest.failures.filter(|count| *count > 0 && newest.early <= best)
 }
 
 /// The measures in this phase before the newest.
-fn earlier_of_phase<'a, 'h>(until: &'a [&'h Measured<'h>]) -> &'a [&'h Measured<'h>] {
+fn earlier_of_phase<'a, 'h>(until: &'a [&'h Measures<'h>]) -> &'a [&'h Measures<'h>] {
     let begin = (1..until.len()).rev().find(|&at| later_phase(&until[..=at])).unwrap_or(0);
     &until[begin.min(until.len() - 1)..until.len() - 1]
 }
 
 /// The fewest failures of this phase, by the same source.
-fn fewest(until: &[&Measured<'_>], source: Option<DecisionSource>) -> Option<u64> {
+fn fewest(until: &[&Measures<'_>], source: Option<DecisionSource>) -> Option<u64> {
     let begin = (1..until.len()).rev().find(|&at| later_phase(&until[..=at])).unwrap_or(0);
-    let best = |at: usize| until[..=at].iter().filter_map(|it| it.early).min();
+    let best = |at: usize| until[..=at].iter().filter_map(|check| check.early).min();
     let fits = |at: &usize| until[*at].early <= best(*at) && until[*at].source == source;
     (begin..until.len()).filter(fits).filter_map(|at| until[at].failures).filter(|count| *count > 0).min()
 }
 
-fn later_place(newest: &Measured<'_>, earlier: &[&Measured<'_>]) -> bool {
-    let place = |it: &Failure| {
-        let location = it.location.clone()?;
-        Some((it.fingerprint.clone(), location.file, (it.remaining?, location.line?)))
+fn later_place(newest: &Measures<'_>, earlier: &[&Measures<'_>]) -> bool {
+    let place = |failure: &Failure| {
+        let location = failure.location.clone()?;
+        Some((failure.fingerprint.clone(), location.file, (failure.remaining?, location.line?)))
     };
-    newest.places.iter().filter_map(|it| place(it)).any(|(fingerprint, file, now)| {
-        let known = earlier.iter().flat_map(|it| &it.places).filter_map(|it| place(it));
-        let mut known = known.filter(|it| (&it.0, &it.1) == (&fingerprint, &file)).map(|it| it.2);
+    newest.places.iter().filter_map(|failure| place(failure)).any(|(fingerprint, file, now)| {
+        let known = earlier.iter().flat_map(|check| &check.places).filter_map(|failure| place(failure));
+        let mut known =
+            known.filter(|entry| (&entry.0, &entry.1) == (&fingerprint, &file)).map(|entry| entry.2);
         // Each best place is later than the one before.
         let is_later = |now: (u32, u32), best: (u32, u32)| now.0 < best.0 && now.1 > best.1;
         let first = known.next();
         let best =
-            first.map(|first| known.fold(first, |best, it| if is_later(it, best) { it } else { best }));
+            first.map(|first| known.fold(first, |best, next| if is_later(next, best) { next } else { best }));
         best.is_some_and(|best| is_later(now, best))
     })
 }
 
 /// Plays each line from its beginning: whether the newest iteration is one of its gains.
-fn closer_number(until: &[&Measured<'_>]) -> bool {
+fn closer_number(until: &[&Measures<'_>]) -> bool {
     let Some(newest) = until.last() else { return false };
     newest.numbers.iter().any(|line| {
         let seen: Vec<(usize, &NumberLine)> = until
             .iter()
             .enumerate()
-            .flat_map(|(at, it)| it.numbers.iter().map(move |line| (at, *line)))
-            .filter(|(_, it)| it.frame == line.frame)
+            .flat_map(|(at, check)| check.numbers.iter().map(move |line| (at, *line)))
+            .filter(|(_, number)| number.frame == line.frame)
             .collect();
         let gain = |at: usize| {
             let (before, now) = (&seen[at - 1].1.numbers, &seen[at].1.numbers);
             let changed: Vec<usize> =
-                (0..now.len()).filter(|&it| before[it].value != now[it].value).collect();
+                (0..now.len()).filter(|&index| before[index].value != now[index].value).collect();
             let [place] = changed[..] else { return false };
             let Some(bound) = now[place].bound else { return false };
             let distance = |line: &NumberLine| line.numbers[place].value.abs_diff(bound);
@@ -223,11 +230,12 @@ fn closer_number(until: &[&Measured<'_>]) -> bool {
             let alone = |at: &usize| {
                 let (before, now) = (&seen[*at - 1].1.numbers, &seen[*at].1.numbers);
                 now[place].bound == Some(bound)
-                    && (0..now.len()).all(|it| (it == place) == (before[it].value != now[it].value))
+                    && (0..now.len())
+                        .all(|index| (index == place) == (before[index].value != now[index].value))
             };
             let times: Vec<usize> = (1..at).filter(alone).collect();
             let first = times.first().map_or(at - 1, |first| first - 1);
-            let best = times.iter().chain([&first]).map(|&it| distance(seen[it].1)).min();
+            let best = times.iter().chain([&first]).map(|&index| distance(seen[index].1)).min();
             best.is_some_and(|best| distance(seen[at].1) < best)
         };
         let gains: Vec<usize> = (1..seen.len()).filter(|&at| gain(at)).take(GAINS_MAX).collect();
@@ -235,16 +243,16 @@ fn closer_number(until: &[&Measured<'_>]) -> bool {
     })
 }
 
-fn more_passed(before: &[Measured<'_>], heard: &[Heard<'_>], improved: &[bool], at: usize) -> bool {
+fn more_passed(before: &[Measures<'_>], heard: &[Heard<'_>], improved: &[bool], at: usize) -> bool {
     let gains = |at: usize| {
-        let most = all(before, &heard[..at]).iter().filter_map(|it| it.passed).max();
+        let most = all(before, &heard[..at]).iter().filter_map(|check| check.passed).max();
         let is_more = heard[at].measured.passed.is_some_and(|now| most.is_some_and(|most| now > most));
         is_more && age(heard, improved, at).is_none()
     };
-    gains(at) && (0..at).filter(|&it| gains(it)).count() < GAINS_MAX
+    gains(at) && (0..at).filter(|&index| gains(index)).count() < GAINS_MAX
 }
 
-fn fewer_boxes(until: &[&Measured<'_>]) -> bool {
+fn fewer_boxes(until: &[&Measures<'_>]) -> bool {
     let mut best = None;
     let (mut is_fewer, mut has_ticked) = (false, false);
     for measured in until {
@@ -284,10 +292,10 @@ impl Heard<'_> {
 }
 
 fn set_key(set: &BTreeSet<String>) -> Digest {
-    let mut members: Vec<Vec<u16>> = set.iter().map(|it| it.encode_utf16().collect()).collect();
+    let mut members: Vec<Vec<u16>> = set.iter().map(|name| name.encode_utf16().collect()).collect();
     members.sort();
-    let members: Vec<String> = members.iter().map(|it| String::from_utf16_lossy(it)).collect();
-    Digest::of(members.join("\n").as_bytes())
+    let members: Vec<String> = members.iter().map(|member| String::from_utf16_lossy(member)).collect();
+    Digest::sha256(members.join("\n").as_bytes())
 }
 
 fn workflow(events: &[Event]) -> Option<&Workflow> {
@@ -298,7 +306,7 @@ fn workflow(events: &[Event]) -> Option<&Workflow> {
 }
 
 /// Gathers what was measured before the first iteration, and what was heard of each.
-fn heard<'a>(events: &'a [Event], step: &Step) -> (Vec<Measured<'a>>, Vec<Heard<'a>>) {
+fn heard<'a>(events: &'a [Event], step: &Step) -> (Vec<Measures<'a>>, Vec<Heard<'a>>) {
     let (id, is_own) = (&step.id, step.claims());
     let (mut before, mut heard) = (Vec::new(), Vec::<Heard<'_>>::new());
     let mut works: Vec<&WorkerFinished> = Vec::new();
@@ -308,21 +316,21 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> (Vec<Measured<'a>>, Vec<Heard<
         match &event.fact {
             Fact::Observed(observation) => {
                 workspace = snapshot(observation).or(workspace);
-                let boxes = |workspace: Option<&Snapshot>| workspace.and_then(|it| it.open_boxes);
+                let boxes = |workspace: Option<&Snapshot>| workspace.and_then(|snapshot| snapshot.open_boxes);
                 match observation {
-                    Observation::WorkerStarted(it) if it.step == *id => {
-                        began_with = began_with.or(it.snapshot.as_deref());
+                    Observation::WorkerStarted(start) if start.step == *id => {
+                        began_with = began_with.or(start.snapshot.as_deref());
                     }
-                    Observation::WorkerFinished(it) if it.step == *id && !diagnoses => works.push(it),
-                    Observation::CheckFinished(it) if it.outcome.exit.is_stopped() => {}
-                    Observation::CheckFinished(it) if it.step == *id && it.iteration.0 == 0 => {
-                        before.push(Measured::of(&it.commands, &[], boxes(it.snapshot.as_deref())));
+                    Observation::WorkerFinished(work) if work.step == *id && !diagnoses => works.push(work),
+                    Observation::CheckFinished(check) if check.outcome.exit.is_stopped() => {}
+                    Observation::CheckFinished(check) if check.step == *id && check.iteration.0 == 0 => {
+                        before.push(Measures::new(&check.commands, &[], boxes(check.snapshot.as_deref())));
                     }
-                    Observation::CheckFinished(it) if it.step == *id => {
-                        if !it.validators.is_empty() {
-                            validators = &it.validators[..];
+                    Observation::CheckFinished(check) if check.step == *id => {
+                        if !check.validators.is_empty() {
+                            validators = &check.validators[..];
                         } else {
-                            commands = &it.commands[..];
+                            commands = &check.commands[..];
                         }
                     }
                     _ => {}
@@ -334,20 +342,20 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> (Vec<Measured<'a>>, Vec<Heard<
                     && verdict.parse_failures == 0 =>
             {
                 if heard.is_empty() {
-                    let open_boxes = began_with.and_then(|it: &Snapshot| it.open_boxes);
-                    before.push(Measured { open_boxes, ..Measured::default() });
+                    let open_boxes = began_with.and_then(|snapshot: &Snapshot| snapshot.open_boxes);
+                    before.push(Measures { open_boxes, ..Measures::default() });
                 }
-                let mut now = works.iter().filter(|it| it.iteration == verdict.iteration);
-                let changed = if now.clone().any(|it| it.changed == Some(true)) {
+                let mut now = works.iter().filter(|work| work.iteration == verdict.iteration);
+                let changed = if now.clone().any(|work| work.changed == Some(true)) {
                     Some(true)
                 } else {
-                    now.next_back().and_then(|it| it.changed)
+                    now.next_back().and_then(|work| work.changed)
                 };
-                let open_boxes = workspace.and_then(|it| it.open_boxes);
+                let open_boxes = workspace.and_then(|snapshot| snapshot.open_boxes);
                 let by_validators = verdict.source == DecisionSource::Validators;
                 let validators = if by_validators { validators } else { &[] };
-                let mut measured = Measured::of(commands, validators, open_boxes);
-                let is_own_decision = verdict.claimed.is_none() && verdict.source.is_said();
+                let mut measured = Measures::new(commands, validators, open_boxes);
+                let is_own_decision = verdict.claimed.is_none() && verdict.source.is_stated();
                 if is_own_decision || verdict.source == DecisionSource::Closer {
                     measured.source = Some(verdict.source);
                     measured.failures = Some(verdict.fingerprints.len() as u64);
@@ -378,9 +386,9 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> (Vec<Measured<'a>>, Vec<Heard<
 
 fn snapshot(observation: &Observation) -> Option<&Snapshot> {
     match observation {
-        Observation::WorkerStarted(it) => it.snapshot.as_deref(),
-        Observation::WorkerFinished(it) => it.snapshot.as_deref(),
-        Observation::SnapshotTaken(it) => Some(&it.snapshot),
+        Observation::WorkerStarted(start) => start.snapshot.as_deref(),
+        Observation::WorkerFinished(work) => work.snapshot.as_deref(),
+        Observation::SnapshotTaken(taken) => Some(&taken.snapshot),
         _ => None,
     }
 }
@@ -391,32 +399,35 @@ pub fn complete_without_evidence(events: &[Event]) -> Option<String> {
     let steps = &workflow(events)?.steps;
     steps.iter().find_map(|step| {
         let check = step.check.as_ref()?;
-        let CheckBy::Commands(commands) = &check.by else { return None };
+        let CheckMethod::Commands(commands) = &check.by else { return None };
         let ended = events.iter().find(|event| match &event.fact {
-            Fact::Concluded(Conclusion::StepEnded(it)) => it.step == step.id && it.end == StepEnd::Complete,
+            Fact::Concluded(Conclusion::StepEnded(end)) => {
+                end.step == step.id && end.end == StepEnd::Complete
+            }
             _ => false,
         })?;
         let before = || events.iter().filter(|event| event.seq < ended.seq);
         let checks: Vec<(&Event, &CheckFinished)> = before()
             .filter_map(|event| match &event.fact {
-                Fact::Observed(Observation::CheckFinished(it))
-                    if it.step == step.id && !it.outcome.exit.is_stopped() =>
+                Fact::Observed(Observation::CheckFinished(check))
+                    if check.step == step.id && !check.outcome.exit.is_stopped() =>
                 {
-                    Some((event, it))
+                    Some((event, check))
                 }
                 _ => None,
             })
             .collect();
         let work = before().rev().find_map(|event| match &event.fact {
-            Fact::Observed(Observation::WorkerFinished(it)) if it.step == step.id => Some((event, it)),
+            Fact::Observed(Observation::WorkerFinished(work)) if work.step == step.id => Some((event, work)),
             _ => None,
         });
         let (Some((checked, newest)), Some((worked, work))) = (checks.last(), work) else {
             return Some(format!("step {} is complete, and nobody worked or checked", step.id));
         };
-        let baseline = checks.iter().find(|(_, it)| it.iteration.0 == 0).map(|(_, it)| &it.commands[..]);
+        let baseline =
+            checks.iter().find(|(_, check)| check.iteration.0 == 0).map(|(_, check)| &check.commands[..]);
         let passes = |(at, result): (usize, &CommandResult)| {
-            passes(commands[at].gate, result, baseline.and_then(|it| it.get(at)))
+            passes(commands[at].gate, result, baseline.and_then(|results| results.get(at)))
         };
         let why = if checked.seq < worked.seq {
             "was changed after its check"
@@ -432,12 +443,14 @@ pub fn complete_without_evidence(events: &[Event]) -> Option<String> {
 }
 
 fn passes(gate: Gate, result: &CommandResult, baseline: Option<&CommandResult>) -> bool {
-    let was_there = |it: &_| {
-        baseline.is_some_and(|base| base.failures.iter().chain(&base.flaky).any(|old| old.fingerprint == *it))
-    };
-    let was_red = |it: &Failure| {
+    let was_there = |fingerprint: &_| {
         baseline.is_some_and(|base| {
-            base.observations > 1 && base.failures.iter().any(|old| old.fingerprint == it.fingerprint)
+            base.failures.iter().chain(&base.flaky).any(|old| old.fingerprint == *fingerprint)
+        })
+    };
+    let was_red = |failure: &Failure| {
+        baseline.is_some_and(|base| {
+            base.observations > 1 && base.failures.iter().any(|old| old.fingerprint == failure.fingerprint)
         })
     };
     match gate {
@@ -447,7 +460,7 @@ fn passes(gate: Gate, result: &CommandResult, baseline: Option<&CommandResult>) 
         Gate::NoNewFailures => {
             result.is_conclusive()
                 && result.failures_left_out == 0
-                && result.failures.iter().all(|it| was_there(&it.fingerprint))
+                && result.failures.iter().all(|failure| was_there(&failure.fingerprint))
         }
     }
 }
@@ -456,7 +469,8 @@ fn passes(gate: Gate, result: &CommandResult, baseline: Option<&CommandResult>) 
 fn is_out_of_scope(step: &Step, work: &WorkerFinished) -> bool {
     let Some(policy) = &step.convergence else { return false };
     let is_allowed = |path: &String| {
-        policy.allowed_paths.is_empty() || policy.allowed_paths.iter().any(|it| path.starts_with(it.as_str()))
+        policy.allowed_paths.is_empty()
+            || policy.allowed_paths.iter().any(|allowed| path.starts_with(allowed.as_str()))
     };
     let files = work.drift.as_ref().map_or(&[][..], |drift| &drift.files);
     let too_many = policy.max_changed_files.is_some_and(|max| files.len() > max as usize);

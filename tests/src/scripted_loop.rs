@@ -5,11 +5,13 @@ use unstuck_core::event::{Observation, Purpose, RunOutcome, RunResumed};
 use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::{Location, Number, NumberLine, Tests};
 use unstuck_core::id::{CheckId, Digest, Stage};
-use unstuck_core::judge::scope::Drift;
-use unstuck_core::snapshot::{Snapshot, Standing};
-use unstuck_core::testing::{Act, Script, World, finished, script_worker, snapshot, started, step};
+use unstuck_core::judge::scope::StepChanges;
+use unstuck_core::snapshot::{RepositoryState, Snapshot};
+use unstuck_core::testing::{
+    Behavior, Script, ScriptedWorld, finished_event, script_worker, snapshot, started_event, step,
+};
 use unstuck_core::workflow::{
-    Baseline, CheckBy, CheckCommand, Convergence, Gate, Step, WorkerKind, Workflow,
+    Baseline, CheckCommand, CheckMethod, ConvergencePolicy, Gate, Step, WorkerKind, Workflow,
 };
 
 /// Names of what can fail.
@@ -32,7 +34,7 @@ struct Iteration {
 /// # Panics
 ///
 /// When the loop does not end within its bounds.
-pub fn play(bytes: &[u8]) -> World {
+pub fn play(bytes: &[u8]) -> ScriptedWorld {
     let (settings, iterations) = bytes.split_at(bytes.len().min(2));
     let mut iterations = iterations
         .chunks_exact(2)
@@ -40,7 +42,7 @@ pub fn play(bytes: &[u8]) -> World {
         .take(ITERATIONS_MAX);
     let mut now = Iteration { says: 1, leaves: 0 };
     let looped = looped(settings);
-    let mut world = World::start(Workflow::of_steps(vec![looped]), Script::default());
+    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![looped]), Script::default());
     loop {
         if let Some(outcome) = world.state.outcome() {
             let more = RunResumed { add_iterations: 2, ..RunResumed::default() };
@@ -74,42 +76,41 @@ fn looped(settings: &[u8]) -> Step {
     let max_iterations = number(byte(1), 32);
     let gate = if byte(1) & 0x40 == 0 { Gate::Pass } else { Gate::NoNewFailures };
     let by = if byte(0) & 0x20 == 0 {
-        CheckBy::Exit(script_worker(WorkerKind::Custom, "check"))
+        CheckMethod::Exit(script_worker(WorkerKind::Custom, "check"))
     } else {
-        CheckBy::Commands(vec![CheckCommand { run: "check".to_owned(), gate, reports: Vec::new() }])
+        CheckMethod::Commands(vec![CheckCommand { run: "check".to_owned(), gate, reports: Vec::new() }])
     };
-    let has_baseline = matches!(by, CheckBy::Commands(_)) && byte(1) & 0x80 != 0;
-    let mut step = step("a").checked(by, max_iterations);
+    let has_baseline = matches!(by, CheckMethod::Commands(_)) && byte(1) & 0x80 != 0;
+    let mut step = step("a").with_check(by, max_iterations);
     if let (Some(check), true) = (&mut step.check, has_baseline || gate == Gate::NoNewFailures) {
         check.baseline = Baseline::Gate;
     }
-    step.convergence = Some(Convergence {
+    step.convergence = Some(ConvergencePolicy {
         stall_threshold: number(byte(0), 4),
         max_stage: Stage(number(byte(0) >> 2, 4)),
         fail_on_max_stage: byte(0) & 0x10 == 0,
         allowed_paths: if byte(0) & 0x40 == 0 { Vec::new() } else { vec!["src".to_owned()] },
         diagnose_with: (byte(1) & 0x20 != 0).then(|| script_worker(WorkerKind::Command, "look for it")),
-        ..Convergence::default()
+        ..ConvergencePolicy::default()
     });
     step
 }
 
-fn perform(world: &mut World, effect: Effect, now: Iteration) {
+fn perform(world: &mut ScriptedWorld, effect: Effect, now: Iteration) {
     let Effect::Perform(turn, due) = effect else { panic!("nobody asked to stop: {effect:?}") };
     let is_check = turn.is_check();
     let id = CheckId::new(format!("0190a000-0000-7000-8000-{:012x}", world.state.version().0));
-    let begun = started(&world.state, &due, is_check, id.clone(), Digest::of(b""));
+    let begun = started_event(&world.state, &due, is_check, id.clone(), Digest::sha256(b""));
     world.give(begun).expect("what is due may begin");
-    let by_commands = world
-        .state
-        .steps()
-        .any(|(step, _)| step.check.as_ref().is_some_and(|check| matches!(check.by, CheckBy::Commands(_))));
-    let act = if is_check { now.check(by_commands) } else { Act::Exits(0, String::new()) };
-    let mut ended = finished(&due, is_check, &act, Some(&id));
+    let by_commands = world.state.steps().any(|(step, _)| {
+        step.check.as_ref().is_some_and(|check| matches!(check.by, CheckMethod::Commands(_)))
+    });
+    let act = if is_check { now.check(by_commands) } else { Behavior::Exits(0, String::new()) };
+    let mut ended = finished_event(&due, is_check, &act, Some(&id));
     if let Observation::WorkerFinished(event) = &mut ended {
         event.changed = now.changed();
         event.snapshot = now.workspace().map(Box::new);
-        event.drift = Some(Box::new(Drift { files: now.changed_files(), ..Drift::default() }));
+        event.drift = Some(Box::new(StepChanges { files: now.changed_files(), ..StepChanges::default() }));
     }
     if let Observation::CheckFinished(event) = &mut ended
         && event.iteration.0 > 0
@@ -125,15 +126,15 @@ impl Iteration {
     }
 
     /// Returns the act of the check.
-    fn check(self, by_commands: bool) -> Act {
+    fn check(self, by_commands: bool) -> Behavior {
         let kind = self.says >> 4 & 7;
         let tests: Vec<String> = self.members().map(|name| format!("not ok 1 - {name}")).collect();
         match (kind, by_commands) {
-            (7, _) if self.says & 0x80 != 0 => Act::Exits(0, String::new()),
-            (4, _) => Act::Exits(1, String::new()),
-            (0..=2, true) => Act::Exits(1, tests.join("\n")),
-            (_, true) => Act::Exits(1, self.members().collect::<Vec<_>>().join(" and ")),
-            (6, false) => Act::Writes(1, "?".to_owned()),
+            (7, _) if self.says & 0x80 != 0 => Behavior::Exits(0, String::new()),
+            (4, _) => Behavior::Exits(1, String::new()),
+            (0..=2, true) => Behavior::Exits(1, tests.join("\n")),
+            (_, true) => Behavior::Exits(1, self.members().collect::<Vec<_>>().join(" and ")),
+            (6, false) => Behavior::Writes(1, "?".to_owned()),
             (3, false) => self.writes("reasons", ""),
             (5, false) => self.writes("fingerprints", "f1:"),
             (_, false) => self.writes("fingerprints", ""),
@@ -153,23 +154,27 @@ impl Iteration {
             }
             3 => {
                 let number = |value: u8| Number { value: value.into(), bound: Some(0) };
-                let frame = Digest::of(b"# left, # open");
+                let frame = Digest::sha256(b"# left, # open");
                 result
                     .numbers
                     .push(NumberLine { frame, numbers: vec![number(left), number(self.leaves >> 3 & 1)] });
             }
             5 => result.tests = Some(Tests { passed: left.into(), ..Tests::default() }),
-            1 => result.failures.iter_mut().step_by(2).for_each(|it| it.kind = "SyntaxError".to_owned()),
+            1 => result
+                .failures
+                .iter_mut()
+                .step_by(2)
+                .for_each(|failure| failure.kind = "SyntaxError".to_owned()),
             2 => result.failures_left_out = left.into(),
             _ => {}
         }
     }
 
-    fn writes(self, key: &str, before: &str) -> Act {
+    fn writes(self, key: &str, before: &str) -> Behavior {
         let names: Vec<String> =
             self.members().map(|name| format!("{:?}", format!("{before}{name}"))).collect();
         let names = names.join(",");
-        Act::Writes(1, format!(r#"{{"decision":"incomplete","check_id":"{{id}}","{key}":[{names}]}}"#))
+        Behavior::Writes(1, format!(r#"{{"decision":"incomplete","check_id":"{{id}}","{key}":[{names}]}}"#))
     }
 
     fn changed(self) -> Option<bool> {
@@ -183,7 +188,8 @@ impl Iteration {
     fn workspace(self) -> Option<Snapshot> {
         let commit = Some(self.leaves >> 2 & 3).filter(|commit| *commit > 0);
         let size = Some(self.leaves >> 4).filter(|size| *size > 0)?;
-        let standing = |commit: u8| Standing { commit: Some(commit.to_string()), ..Standing::default() };
+        let standing =
+            |commit: u8| RepositoryState { commit: Some(commit.to_string()), ..RepositoryState::default() };
         let open_boxes = (self.says & 0x80 != 0).then_some(u32::from(size) / 4);
         Some(Snapshot { open_boxes, bytes: size.into(), repository: commit.map(standing), ..snapshot(size) })
     }

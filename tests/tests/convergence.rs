@@ -11,15 +11,16 @@ use unstuck_core::Effect;
 use unstuck_core::event::{Conclusion, Exit, Fact, Observation, StallCause, StepEnd};
 use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::{
-    Confidence, Failure, Fingerprint, Location, Number, NumberLine, Tests, UNPARSED, What,
+    Confidence, Failure, FailureSubject, Fingerprint, Location, Number, NumberLine, Tests, UNPARSED,
 };
 use unstuck_core::id::{CheckId, Digest, Stage, StepId};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::testing::{
-    Act, Script, World, command_result, finished, script_worker, snapshot, started, step,
+    Behavior, Script, ScriptedWorld, command_result, finished_event, script_worker, snapshot, started_event,
+    step,
 };
 use unstuck_core::workflow::{
-    Baseline, CheckBy, CheckCommand, Convergence, Gate, Step, WorkerKind, Workflow,
+    Baseline, CheckCommand, CheckMethod, ConvergencePolicy, Gate, Step, WorkerKind, Workflow,
 };
 use unstuck_failures::number_lines;
 
@@ -47,7 +48,8 @@ fn the_histories_of_the_page_are_what_the_core_does() {
     let mut different = Vec::new();
     for row in rows {
         let [example, threshold, shown, expected] = row[..] else { panic!("{row:?}") };
-        let policy = Convergence { stall_threshold: threshold.parse().unwrap(), ..Convergence::default() };
+        let policy =
+            ConvergencePolicy { stall_threshold: threshold.parse().unwrap(), ..ConvergencePolicy::default() };
         let shown: Vec<&str> = shown.split('→').map(str::trim).collect();
         let world = if shown[0].starts_with('"') {
             play_words(policy, &shown)
@@ -64,7 +66,7 @@ fn the_histories_of_the_page_are_what_the_core_does() {
 
 #[test]
 fn fewer_failures_than_in_the_baseline_are_better() {
-    let impatient = || Convergence { stall_threshold: 1, ..Convergence::default() };
+    let impatient = || ConvergencePolicy { stall_threshold: 1, ..ConvergencePolicy::default() };
     for (baseline, expected) in [("a,b", "continues"), ("a", "1: stage 2, same failures; continues")] {
         let mut iterations = iterations(&["a"]);
         iterations[0].commands = vec![shown_by_command(baseline)];
@@ -79,7 +81,7 @@ fn recorded_loops_that_make_progress_end_complete_and_others_stuck() {
         serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     assert_eq!(histories.len(), 21);
     for (name, history) in histories {
-        let policy = Convergence { stall_threshold: 3, ..Convergence::default() };
+        let policy = ConvergencePolicy { stall_threshold: 3, ..ConvergencePolicy::default() };
         let what = what_happens(&play(policy, history.iter().map(recorded).collect()));
         let expected = if name.starts_with('h') { "complete" } else { "stuck" };
         assert!(what.ends_with(expected), "{name}: {what}");
@@ -87,25 +89,25 @@ fn recorded_loops_that_make_progress_end_complete_and_others_stuck() {
 }
 
 /// Plays a step whose commands show these, the baseline first. The last one stays.
-fn play(policy: Convergence, mut iterations: Vec<Iteration>) -> World {
+fn play(policy: ConvergencePolicy, mut iterations: Vec<Iteration>) -> ScriptedWorld {
     let command =
         |_: &CommandResult| CheckCommand { run: "check".to_owned(), gate: Gate::Pass, reports: Vec::new() };
-    let by = CheckBy::Commands(iterations[0].commands.iter().map(command).collect());
+    let by = CheckMethod::Commands(iterations[0].commands.iter().map(command).collect());
     let bound = u32::try_from(iterations.len() - 1).unwrap();
-    let mut looped = Step { convergence: Some(policy), ..step("a").checked(by, bound) };
+    let mut looped = Step { convergence: Some(policy), ..step("a").with_check(by, bound) };
     let has_baseline = iterations[0].commands[0].exit != NOT_RUN;
     looped.check.as_mut().unwrap().baseline = if has_baseline { Baseline::Report } else { Baseline::Off };
-    let mut world = World::start(Workflow::of_steps(vec![looped]), Script::default());
+    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![looped]), Script::default());
     let mut before = iterations[0].workspace;
     while let Some(effect) = world.state.pending_effects().into_iter().next() {
         let Effect::Perform(turn, due) = effect else { panic!("nobody asked to stop: {effect:?}") };
         let is_check = turn.is_check();
         let id = CheckId::new(format!("0190a000-0000-7000-8000-{:012x}", world.state.version().0));
-        world.give(started(&world.state, &due, is_check, id.clone(), Digest::of(b""))).unwrap();
+        world.give(started_event(&world.state, &due, is_check, id.clone(), Digest::sha256(b""))).unwrap();
         let now = &mut iterations[usize::try_from(due.iteration.0).unwrap()];
         let workspace =
             Some(Box::new(Snapshot { work: now.workspace, open_boxes: now.open_boxes, ..snapshot(0) }));
-        let mut ended = finished(&due, is_check, &Act::Exits(0, String::new()), Some(&id));
+        let mut ended = finished_event(&due, is_check, &Behavior::Exits(0, String::new()), Some(&id));
         match &mut ended {
             Observation::CheckFinished(event) => {
                 event.outcome.exit = now.commands[0].exit.clone();
@@ -123,21 +125,21 @@ fn play(policy: Convergence, mut iterations: Vec<Iteration>) -> World {
 }
 
 /// Plays a step whose judge gives these reasons.
-fn play_words(policy: Convergence, reasons: &[&str]) -> World {
+fn play_words(policy: ConvergencePolicy, reasons: &[&str]) -> ScriptedWorld {
     let bound = u32::try_from(reasons.len()).unwrap();
     let judge = script_worker(WorkerKind::Command, "judge it");
-    let looped = Step { convergence: Some(policy), ..step("a").checked(CheckBy::Agent(judge), bound) };
+    let looped = Step { convergence: Some(policy), ..step("a").with_check(CheckMethod::Agent(judge), bound) };
     let file =
         |reason: &&str| format!(r#"{{"decision":"incomplete","check_id":"{{id}}","reasons":[{reason}]}}"#);
-    let acts = reasons.iter().map(|reason| Act::Writes(0, file(reason))).collect();
+    let acts = reasons.iter().map(|reason| Behavior::Writes(0, file(reason))).collect();
     let script = Script { checks: BTreeMap::from([(StepId::from("a"), acts)]), ..Script::default() };
-    let mut world = World::start(Workflow::of_steps(vec![looped]), script);
+    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![looped]), script);
     world.play();
     world
 }
 
 /// Says how the stage changed, and how the step ended.
-fn what_happens(world: &World) -> String {
+fn what_happens(world: &ScriptedWorld) -> String {
     let (mut iteration, mut stage, mut told) = (0, Stage(1), Vec::new());
     for event in &world.history.events {
         match &event.fact {
@@ -177,10 +179,11 @@ const NOT_RUN: Exit = Exit::Code(127);
 /// Reads what a row of the page shows. It has no baseline.
 fn iterations(shown: &[&str]) -> Vec<Iteration> {
     let nothing = CommandResult { exit: NOT_RUN, ..command_result("check", &Exit::Code(1), "") };
-    let mut all = vec![Iteration { commands: vec![nothing], workspace: Digest::of(b"0"), open_boxes: None }];
+    let mut all =
+        vec![Iteration { commands: vec![nothing], workspace: Digest::sha256(b"0"), open_boxes: None }];
     for (at, text) in shown.iter().enumerate() {
         let (text, is_changed) = text.strip_prefix('=').map_or((*text, true), |text| (text, false));
-        let workspace = if is_changed { Digest::of(&at.to_le_bytes()) } else { all[at].workspace };
+        let workspace = if is_changed { Digest::sha256(&at.to_le_bytes()) } else { all[at].workspace };
         let (text, open_boxes) =
             text.split_once('☐').map_or((text, None), |(text, open)| (text, open.parse().ok()));
         all.push(Iteration { commands: vec![shown_by_command(text)], workspace, open_boxes });
@@ -200,7 +203,7 @@ fn shown_by_command(text: &str) -> CommandResult {
         let (name, remaining) =
             name.split_once('@').map_or((name, None), |(name, left)| (name, left.parse().ok()));
         let kind = if name.starts_with('!') { "SyntaxError" } else { "failed" };
-        let mut failure = Failure::named("check", kind, What::Item(name, "tests"), name);
+        let mut failure = Failure::synthetic("check", kind, FailureSubject::Item(name, "tests"), name);
         let line = remaining.map(|left: u32| 100 - left);
         failure.location = Some(Location { file: "tests".to_owned(), line });
         result.failures.push(Failure { remaining, ..failure });
@@ -209,37 +212,39 @@ fn shown_by_command(text: &str) -> CommandResult {
     result.confidence = Confidence::High;
     result.tests = passed.map(|passed| Tests { passed, ..Tests::default() });
     let number = |count: i64| Number { value: count, bound: Some(0) };
-    let line = |count| NumberLine { frame: Digest::of(b"# left"), numbers: vec![number(count)] };
+    let line = |count| NumberLine { frame: Digest::sha256(b"# left"), numbers: vec![number(count)] };
     result.numbers = count.map(line).into_iter().collect();
     result
 }
 
 /// Reads a recorded iteration.
-fn recorded(it: &Value) -> Iteration {
+fn recorded(entry: &Value) -> Iteration {
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let number = |value: &Value| value.as_u64().and_then(|it| u32::try_from(it).ok());
-    let failures = it["failures"].as_array().unwrap().iter().map(|it| {
-        let message = it["message"].as_str().unwrap();
+    let number = |value: &Value| value.as_u64().and_then(|count| u32::try_from(count).ok());
+    let failures = entry["failures"].as_array().unwrap().iter().map(|failure| {
+        let message = failure["message"].as_str().unwrap();
         let is_test = message.starts_with("test_");
-        let kind = if it["file"].is_null() { UNPARSED } else { "failed" };
-        let remaining = number(&it["total"]).zip(number(&it["line"])).map(|(total, line)| total - line);
-        let fingerprint = Fingerprint::recorded(text(&it["fingerprint"]).unwrap());
-        let location = text(&it["file"]).map(|file| Location { file, line: number(&it["line"]) });
+        let kind = if failure["file"].is_null() { UNPARSED } else { "failed" };
+        let remaining =
+            number(&failure["total"]).zip(number(&failure["line"])).map(|(total, line)| total - line);
+        let fingerprint = Fingerprint::from_recorded(text(&failure["fingerprint"]).unwrap());
+        let location = text(&failure["file"]).map(|file| Location { file, line: number(&failure["line"]) });
         let test = is_test.then(|| message.to_owned());
         Failure {
             fingerprint,
             test,
             location,
             remaining,
-            ..Failure::named("check", kind, What::Whole, message)
+            ..Failure::synthetic("check", kind, FailureSubject::Whole, message)
         }
     });
     let mut failures: Vec<Failure> = failures.collect();
     failures.sort_by(|a, b| a.fingerprint.cmp(&b.fingerprint));
-    let out = it["out"].as_str().unwrap();
+    let out = entry["out"].as_str().unwrap();
     let passed = out.rsplit_once(" passed").and_then(|(before, _)| before.rsplit(' ').next()?.parse().ok());
-    let parsed = failures.iter().all(|it| it.kind != UNPARSED);
-    let exits = it["rc"].as_array().unwrap().iter().map(|it| i32::try_from(it.as_i64().unwrap()).unwrap());
+    let parsed = failures.iter().all(|failure| failure.kind != UNPARSED);
+    let exits =
+        entry["rc"].as_array().unwrap().iter().map(|code| i32::try_from(code.as_i64().unwrap()).unwrap());
     let command = |(at, exit): (usize, i32)| {
         // All failures are recorded together, so one command shows them.
         let is_first = at == 0;
@@ -258,7 +263,7 @@ fn recorded(it: &Value) -> Iteration {
     };
     Iteration {
         commands: exits.enumerate().map(command).collect(),
-        workspace: Digest::of(it["ws"].as_str().unwrap().as_bytes()),
-        open_boxes: number(&it["boxes"]),
+        workspace: Digest::sha256(entry["ws"].as_str().unwrap().as_bytes()),
+        open_boxes: number(&entry["boxes"]),
     }
 }

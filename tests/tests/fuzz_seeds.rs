@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::call_report::Progress;
 use unstuck_core::event::{
-    AnswerGiven, Conclusion, ErrorClass, Event, Fact, Failure, FallbackTaken, LogRepaired, Lost, Next,
-    Observation, RunInterrupted, SnapshotMoment, SnapshotTaken, StageRaised, StallCause, Suspended,
-    WorkerProgressed,
+    AnswerGiven, AttemptLost, Conclusion, ErrorClass, Event, Fact, FallbackTaken, LogRepaired,
+    MachineSuspended, Observation, ProcessFailure, RunInterrupted, SnapshotMoment, SnapshotTaken,
+    StageRaised, StallCause, TurnKind, WorkerProgressed,
 };
 use unstuck_core::evidence::{Bytes, Decision, DecisionFile};
 use unstuck_core::id::{Attempt, Digest, Iteration, Millis, Seq, Stage, StepId};
 use unstuck_core::judge::verdict::{self, Evidence};
-use unstuck_core::testing::{self, Act, Script, World, script_worker, step};
-use unstuck_core::workflow::{CheckBy, Convergence, OnFailure, Step, WorkerKind, Workflow};
-use unstuck_store::event_store::{EventStore as _, Expected};
+use unstuck_core::testing::{self, Behavior, Script, ScriptedWorld, script_worker, step};
+use unstuck_core::workflow::{CheckMethod, ConvergencePolicy, OnFailure, Step, WorkerKind, Workflow};
+use unstuck_store::event_store::{EventStore as _, ExpectedVersion};
 use unstuck_store::store::Store as _;
 use unstuck_store::wire::{self, EventType, SchemaVersion};
 use unstuck_store_sled::SledStore;
@@ -149,7 +149,7 @@ fn controller_seeds() -> BTreeMap<String, Vec<u8>> {
     const USUAL: [u8; 2] = [0x09, 19];
     const COMMANDS: [u8; 2] = [0x29, 19 | 0x80];
     const NO_WORSE: [u8; 2] = [0x29, 19 | 0x40];
-    let says = |says: &[u8]| says.iter().flat_map(|it| [*it, 0]).collect::<Vec<u8>>();
+    let says = |says: &[u8]| says.iter().flat_map(|byte| [*byte, 0]).collect::<Vec<u8>>();
     let loops: [(&str, [u8; 2], Vec<u8>); 24] = [
         ("same-failures", USUAL, says(&[W | X])),
         ("progress-then-complete", USUAL, says(&[W | X | Y, W | X, W, COMPLETE])),
@@ -181,16 +181,20 @@ fn controller_seeds() -> BTreeMap<String, Vec<u8>> {
     loops.into_iter().map(seed).collect()
 }
 
-fn event_seeds(worlds: &[World]) -> BTreeMap<String, Vec<u8>> {
-    let lost =
-        Lost { step: StepId::from("a"), iteration: Iteration(1), attempt: Attempt(2), processes_ended: 3 };
+fn event_seeds(worlds: &[ScriptedWorld]) -> BTreeMap<String, Vec<u8>> {
+    let lost = AttemptLost {
+        step: StepId::from("a"),
+        iteration: Iteration(1),
+        attempt: Attempt(2),
+        processes_ended: 3,
+    };
     let raised = StageRaised {
         step: StepId::from("a"),
         iteration: Iteration(3),
         from: Stage(1),
         to: Stage(2),
         cause: StallCause::Cycle(2),
-        key: Some(Digest::of(b"")),
+        key: Some(Digest::sha256(b"")),
         count: 2,
     };
     let snapshot = SnapshotTaken { snapshot: Box::new(testing::snapshot(1)), moment: SnapshotMoment::Ended };
@@ -200,12 +204,12 @@ fn event_seeds(worlds: &[World]) -> BTreeMap<String, Vec<u8>> {
         attempt: Attempt(1),
         progress: Box::new(Progress { doing: "Bash: cargo test".to_owned(), ..Progress::default() }),
     };
-    let why = Failure { class: ErrorClass::RetryableRateLimit, message: "limit reached".to_owned() };
-    let taken = FallbackTaken { step: StepId::from("a"), what: Next::Work, to: 1, why };
+    let why = ProcessFailure { class: ErrorClass::RetryableRateLimit, message: "limit reached".to_owned() };
+    let taken = FallbackTaken { step: StepId::from("a"), what: TurnKind::Work, to: 1, why };
     let written: [Fact; 12] = [
         Observation::WorkerProgressed(progressed).into(),
         Observation::Kicked.into(),
-        Observation::Suspended(Suspended { length: Millis(7_200_000) }).into(),
+        Observation::Suspended(MachineSuspended { length: Millis(7_200_000) }).into(),
         Conclusion::FallbackTaken(taken).into(),
         Observation::AnswerGiven(AnswerGiven {
             text: "use the staging key\n\u{1f511}".to_owned(),
@@ -265,7 +269,7 @@ fn event_seeds(worlds: &[World]) -> BTreeMap<String, Vec<u8>> {
     seeds.into_iter().chain(more).collect()
 }
 
-fn log_seeds(worlds: &[World]) -> BTreeMap<String, Vec<u8>> {
+fn log_seeds(worlds: &[ScriptedWorld]) -> BTreeMap<String, Vec<u8>> {
     let whole: Vec<Vec<u8>> = worlds.iter().map(exported).collect();
     let first = String::from_utf8(whole[2].clone()).unwrap();
     let lines: Vec<&str> = first.split_inclusive('\n').collect();
@@ -321,7 +325,7 @@ fn reordered(line: &str) -> String {
 }
 
 /// Returns the lines of a run.
-fn exported(world: &World) -> Vec<u8> {
+fn exported(world: &ScriptedWorld) -> Vec<u8> {
     let place = tempfile::tempdir().unwrap();
     let (store, run) = (SledStore::at(place.path()), "seed".into());
     let log = store.create(&run).unwrap();
@@ -329,7 +333,7 @@ fn exported(world: &World) -> Vec<u8> {
     for length in &world.history.batches {
         let (batch, rest) = events.split_at(*length);
         let version = Seq(batch[0].seq.0 - 1);
-        log.append(batch, Expected::Exactly(version)).unwrap();
+        log.append(batch, ExpectedVersion::Exactly(version)).unwrap();
         events = rest;
     }
     fs::read(store.lines(&run)).unwrap()
@@ -337,50 +341,55 @@ fn exported(world: &World) -> Vec<u8> {
 
 // ---- runs ----
 
-fn played(steps: Vec<Step>, work: &[(&str, Vec<Act>)], checks: &[(&str, Vec<Act>)]) -> World {
-    let acts = |acts: &[(&str, Vec<Act>)]| {
+fn played(
+    steps: Vec<Step>,
+    work: &[(&str, Vec<Behavior>)],
+    checks: &[(&str, Vec<Behavior>)],
+) -> ScriptedWorld {
+    let acts = |acts: &[(&str, Vec<Behavior>)]| {
         acts.iter().map(|(step, acts)| (StepId::from(*step), acts.clone())).collect::<BTreeMap<_, _>>()
     };
     let mut world =
-        World::start(Workflow::of_steps(steps), Script { work: acts(work), checks: acts(checks) });
+        ScriptedWorld::start(Workflow::of_steps(steps), Script { work: acts(work), checks: acts(checks) });
     world.play();
     world
 }
 
-fn exits(code: i32, answer: &str) -> Act {
-    Act::Exits(code, answer.to_owned())
+fn exits(code: i32, answer: &str) -> Behavior {
+    Behavior::Exits(code, answer.to_owned())
 }
 
-fn verdict_file(text: &str) -> Act {
-    Act::Writes(0, text.to_owned())
+fn verdict_file(text: &str) -> Behavior {
+    Behavior::Writes(0, text.to_owned())
 }
 
 /// A script as check, an agent as check, a worker that is its own check, a crash and an interruption.
-fn run_with_every_check() -> World {
-    let by_script = step("a").checked(CheckBy::Exit(script_worker(WorkerKind::Custom, "true")), 5);
+fn run_with_every_check() -> ScriptedWorld {
+    let by_script = step("a").with_check(CheckMethod::Exit(script_worker(WorkerKind::Custom, "true")), 5);
     let by_agent = Step {
         depends_on: vec![StepId::from("a")],
         on_failure: OnFailure::Retry,
         max_retries: 2,
-        ..step("b").checked(CheckBy::Agent(script_worker(WorkerKind::ClaudeCode, "judge it")), 5)
+        ..step("b").with_check(CheckMethod::Agent(script_worker(WorkerKind::ClaudeCode, "judge it")), 5)
     };
-    let by_claim = Step { depends_on: vec![StepId::from("b")], ..step("c").checked(CheckBy::Claim, 5) };
+    let by_claim =
+        Step { depends_on: vec![StepId::from("b")], ..step("c").with_check(CheckMethod::Claim, 5) };
     let work = [
-        ("a", vec![exits(0, "tried"), Act::IsLost, exits(0, "tried again")]),
+        ("a", vec![exits(0, "tried"), Behavior::IsLost, exits(0, "tried again")]),
         (
             "b",
             vec![
-                Act::Dies(9),
-                Act::Hangs,
+                Behavior::Dies(9),
+                Behavior::Hangs,
                 exits(0, "\u{1b}[32mdone\u{1b}[0m"),
-                Act::IsInterrupted,
+                Behavior::IsInterrupted,
                 exits(0, "again"),
             ],
         ),
         ("c", vec![exits(0, "I think it is complete."), verdict_file(COMPLETE)]),
     ];
     let checks = [
-        ("a", vec![exits(1, "2 tests failed"), Act::IsLost, exits(1, ""), exits(0, "")]),
+        ("a", vec![exits(1, "2 tests failed"), Behavior::IsLost, exits(1, ""), exits(0, "")]),
         (
             "b",
             vec![
@@ -394,19 +403,19 @@ fn run_with_every_check() -> World {
     played(vec![by_script, by_agent, by_claim], &work, &checks)
 }
 
-fn run_that_gets_stuck() -> World {
-    let convergence = Convergence {
+fn run_that_gets_stuck() -> ScriptedWorld {
+    let convergence = ConvergencePolicy {
         allowed_paths: vec!["src/**".to_owned()],
         max_changed_files: Some(3),
-        ..Convergence::default()
+        ..ConvergencePolicy::default()
     };
-    let looped = Step { convergence: Some(convergence), ..step("a").checked(CheckBy::Claim, 20) };
+    let looped = Step { convergence: Some(convergence), ..step("a").with_check(CheckMethod::Claim, 20) };
     let after = Step { depends_on: vec![StepId::from("a")], ..step("b") };
     played(vec![looped, after], &[("a", vec![verdict_file(INCOMPLETE)])], &[])
 }
 
-fn run_that_is_blocked() -> World {
-    let looped = Step { timeout: Millis::from_secs(600), ..step("a").checked(CheckBy::Claim, 3) };
+fn run_that_is_blocked() -> ScriptedWorld {
+    let looped = Step { timeout: Millis::from_secs(600), ..step("a").with_check(CheckMethod::Claim, 3) };
     let blocked = r#"{"decision": "blocked", "check_id": "{id}", "needs": "a staging key"}"#;
     let mut world = played(vec![looped], &[("a", vec![verdict_file(blocked), verdict_file(COMPLETE)])], &[]);
     let answer = AnswerGiven { text: "it is in the vault".to_owned(), steps: Vec::new() };

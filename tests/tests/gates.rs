@@ -7,8 +7,8 @@ use std::path::Path;
 use unstuck_core::event::{Conclusion, Fact, StepEnd};
 use unstuck_core::evidence::Decision;
 use unstuck_core::id::StepId;
-use unstuck_core::testing::{Act, Script, World, step};
-use unstuck_core::workflow::{Baseline, CheckBy, CheckCommand, Gate, Workflow};
+use unstuck_core::testing::{Behavior, Script, ScriptedWorld, step};
+use unstuck_core::workflow::{Baseline, CheckCommand, CheckMethod, Gate, Workflow};
 
 #[test]
 fn the_table_of_the_page_is_what_the_core_does() {
@@ -32,16 +32,17 @@ fn the_table_of_the_page_is_what_the_core_does() {
 fn verdict(gate: &str, baseline: &str, now: &str) -> String {
     let gate = if gate == "pass" { Gate::Pass } else { Gate::NoNewFailures };
     let command = CheckCommand { run: "check".to_owned(), gate, reports: Vec::new() };
-    let mut looped = step("a").checked(CheckBy::Commands(vec![command]), 1);
+    let mut looped = step("a").with_check(CheckMethod::Commands(vec![command]), 1);
     if let Some(check) = &mut looped.check {
         check.baseline = Baseline::Gate;
     }
     let checks = BTreeMap::from([(StepId::from("a"), vec![act(baseline), act(now)])]);
-    let mut world = World::start(Workflow::of_steps(vec![looped]), Script { checks, ..Script::default() });
+    let mut world =
+        ScriptedWorld::start(Workflow::of_steps(vec![looped]), Script { checks, ..Script::default() });
     world.play();
     let told = world.history.events.iter().find_map(|event| match &event.fact {
         Fact::Concluded(Conclusion::VerdictReached(verdict)) if verdict.decision == Decision::Complete => {
-            let doubt = verdict.problems.iter().find_map(|it| it.split_once("`check` "));
+            let doubt = verdict.problems.iter().find_map(|problem| problem.split_once("`check` "));
             Some(doubt.map_or_else(|| "complete".to_owned(), |(what, why)| format!("complete, {what}{why}")))
         }
         Fact::Concluded(Conclusion::VerdictReached(verdict)) => {
@@ -63,24 +64,25 @@ fn said(reason: &str) -> &str {
 }
 
 /// Returns the act that a cell of the table names.
-fn act(cell: &str) -> Act {
+fn act(cell: &str) -> Behavior {
     match cell {
-        "quiet" => Act::Exits(1, String::new()),
-        "empty" => Act::Exits(0, String::new()),
-        "missing" => Act::Exits(127, String::new()),
-        "hangs" => Act::Hangs,
-        "dies" => Act::Dies(9),
-        "3 pass" => Act::Exits(0, tests(&["a", "b", "c"], &[])),
-        "3 counted" => Act::Exits(0, "3 passed".to_owned()),
-        "2 counted" => Act::Exits(0, "2 passed".to_owned()),
-        "1 of 3" => Act::Exits(1, "not ok 1 - t.py::test_a\n2 passed".to_owned()),
-        "2 pass" => Act::Exits(0, tests(&["a", "b"], &[])),
+        "quiet" => Behavior::Exits(1, String::new()),
+        "empty" => Behavior::Exits(0, String::new()),
+        "missing" => Behavior::Exits(127, String::new()),
+        "hangs" => Behavior::Hangs,
+        "dies" => Behavior::Dies(9),
+        "3 pass" => Behavior::Exits(0, tests(&["a", "b", "c"], &[])),
+        "3 counted" => Behavior::Exits(0, "3 passed".to_owned()),
+        "2 counted" => Behavior::Exits(0, "2 passed".to_owned()),
+        "1 of 3" => Behavior::Exits(1, "not ok 1 - t.py::test_a\n2 passed".to_owned()),
+        "2 pass" => Behavior::Exits(0, tests(&["a", "b"], &[])),
         failing => {
             let (steady, at_times): (Vec<_>, Vec<_>) =
                 failing.split(", ").partition(|name| !name.ends_with(" at times"));
             let said = |failing: &[&str]| tests(&["a", "b", "c"], failing);
-            let all: Vec<&str> = at_times.iter().map(|it| &it[..1]).chain(steady.iter().copied()).collect();
-            Act::Twice(said(&all), i32::from(!steady.is_empty()), said(&steady))
+            let all: Vec<&str> =
+                at_times.iter().map(|line| &line[..1]).chain(steady.iter().copied()).collect();
+            Behavior::Twice(said(&all), i32::from(!steady.is_empty()), said(&steady))
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use unstuck_core::event::{AnswerGiven, Event, Observation};
 use unstuck_core::id::{Seq, Timestamp};
-use unstuck_store::{EventStore as _, Expected, OpenError, RunFolder, RunLog};
+use unstuck_store::{EventStore as _, ExpectedVersion, OpenError, RunDir, RunLog};
 
 use crate::in_folder;
 use crate::sample;
@@ -43,7 +43,7 @@ enum Part {
 /// A closed run and what it held before it was damaged.
 struct Run {
     _keep: tempfile::TempDir,
-    folder: RunFolder,
+    folder: RunDir,
     original: Vec<Event>,
     /// Every file of it.
     files: BTreeMap<PathBuf, Vec<u8>>,
@@ -57,7 +57,7 @@ impl Run {
         let original: Vec<_> = (1..=EVENTS).map(event).collect();
         // Batches of one to four events.
         for batch in original.chunk_by(|event, _| event.seq.0 % 4 != 0) {
-            log.append(batch, Expected::Exactly(log.head().seq)).expect("a disk that works");
+            log.append(batch, ExpectedVersion::Exactly(log.head().seq)).expect("a disk that works");
         }
         drop(log);
         let mut run = Self { _keep: keep, folder, original, files: BTreeMap::new() };
@@ -152,7 +152,7 @@ fn check(part: Part, damage: Damage) {
     let row = format!("{damage:?} in the {part:?}");
     let run = Run::new();
     let length = run.files[&run.path(part)].len();
-    let cases = sample::of(&row, length, SAMPLES);
+    let cases = sample::cases(&row, length, SAMPLES);
     let (tell, told) = mpsc::channel();
     let trial = thread::spawn(move || {
         for at in cases {

@@ -37,7 +37,7 @@ fn check(play: Play, fault: Fault, calls: Calls) {
     assert!(count > 5, "{row}: only {count} calls");
     let (mut wrong, mut statuses) = (Vec::new(), BTreeMap::new());
     // A run that is disturbed may need a few calls more than the one that was counted.
-    for at in sample::of(&row, count, SAMPLES) {
+    for at in sample::cases(&row, count, SAMPLES) {
         let (traced, result) = disturb(play, half_way, Plan { fault, calls, at }, &want);
         let status = traced.status.map_or("killed".to_owned(), |status| format!("status {status}"));
         *statuses.entry(status).or_insert(0) += 1;
@@ -105,7 +105,7 @@ fn a_failed_read_of_the_repository_takes_nothing_of_it_away() {
         let plan = |at| Plan { fault: Fault::Once(errno), calls: Calls::Reading, at };
         let count = run(plan(0)).2.counted;
         assert!(count > 20, "only {count} reads");
-        for at in sample::of(&format!("{errno:?} at a read of .git"), count, 4 * SAMPLES) {
+        for at in sample::cases(&format!("{errno:?} at a read of .git"), count, 4 * SAMPLES) {
             let (place, before, traced) = run(plan(at));
             let hit = traced.hit.unwrap_or_default();
             for undo in [&["undo", "@last@first"][..], &["undo", "--git", "@last@first"]] {

@@ -124,7 +124,7 @@ fn a_command_that_is_killed_at_any_write_can_be_repeated() {
     for case in &CASES {
         let count = killed(case, 0).0;
         assert!(count > 3, "{}: only {count} calls", case.name);
-        let places = sample::of(case.name, count, SAMPLES);
+        let places = sample::cases(case.name, count, SAMPLES);
         tried += places.len();
         println!("{}: {count} calls that write, {} tried", case.name, places.len());
         wrong.extend(places.into_iter().filter_map(|at| {

@@ -20,10 +20,12 @@ fn check(row: &str, sizes: usize, limited: impl Fn(&Place, usize) -> Output, als
     assert_eq!(undisturbed.unstuck(&["run", "flow.yaml"]).status.code(), Some(0));
     let want = undisturbed.end().expect("an undisturbed run has an end");
     let (mut wrong, mut statuses) = (Vec::new(), BTreeMap::new());
-    for size in sample::of(row, sizes, SAMPLES) {
+    for size in sample::cases(row, sizes, SAMPLES) {
         let place = Place::new();
         let (status, text) = place::said(&limited(&place, size));
-        *statuses.entry(status.map_or("a signal".to_owned(), |it| format!("status {it}"))).or_insert(0) += 1;
+        *statuses
+            .entry(status.map_or("a signal".to_owned(), |code| format!("status {code}")))
+            .or_insert(0) += 1;
         let is_fine = match status {
             Some(0) => true,
             Some(6) if text.contains("\n  next: ") => true,
@@ -152,7 +154,7 @@ fn full_disk_stops_a_run_that_can_be_resumed_with_more_room() {
     assert_eq!(undisturbed.unstuck(&["run", "flow.yaml"]).status.code(), Some(0));
     let want = undisturbed.end().expect("an undisturbed run has an end");
     let mut statuses = BTreeMap::new();
-    for pages in sample::of("pages of a disk", 30, SAMPLES) {
+    for pages in sample::cases("pages of a disk", 30, SAMPLES) {
         let mut place = Place::new();
         let mount = format!("mount -t tmpfs -o size={}k none \"$1\"", pages * 4);
         let mounted = match Mounted::new(&place, &mount) {

@@ -60,7 +60,7 @@ fn ten_gigabytes_of_nothing(at: &Path) {
 fn device(at: &Path) {
     let made =
         std::process::Command::new("mknod").arg(at).args(["c", "1", "5"]).stderr(Stdio::null()).status();
-    if !made.is_ok_and(|it| it.success()) {
+    if !made.is_ok_and(|status| status.success()) {
         pipe(at);
     }
 }
@@ -90,7 +90,7 @@ fn no_command_waits_for_what_is_no_file_in_the_state_folder() {
     assert!(place.unstuck(&["runs"]).status.success());
     let run = place.runs().pop().expect("a run");
     let project = run.parent().and_then(Path::parent).expect("a project");
-    let is_meant = |it: &PathBuf| !it.components().any(|part| part.as_os_str() == "objects");
+    let is_meant = |path: &PathBuf| !path.components().any(|part| part.as_os_str() == "objects");
     let mut files: Vec<PathBuf> = files_in(project).into_iter().filter(is_meant).collect();
     files.extend(MISSING.map(|name| project.join(name)));
     files.sort();
@@ -100,7 +100,7 @@ fn no_command_waits_for_what_is_no_file_in_the_state_folder() {
         .flat_map(|file| plants.iter().map(move |plant| (file, plant)))
         .flat_map(|(file, plant)| COMMANDS.iter().map(move |command| (file, plant, *command)))
         .collect();
-    let tried = sample::of("odd files", cases.len(), SAMPLES);
+    let tried = sample::cases("odd files", cases.len(), SAMPLES);
     println!("{} files, {} cases, {} tried", files.len(), cases.len(), tried.len());
     for (file, (what, plant), command) in tried.into_iter().map(|at| cases[at - 1]) {
         let aside = place.path().join("aside");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::event::{AnswerGiven, Event, Observation};
 use unstuck_core::id::{Seq, Timestamp};
-use unstuck_store::{EventStore as _, Expected, Finding, OpenError, ReadError, RunFolder, RunLog};
+use unstuck_store::{EventStore as _, ExpectedVersion, OpenError, ReadError, Repair, RunDir, RunLog};
 
 use crate::in_folder;
 use crate::sample;
@@ -59,7 +59,7 @@ impl Damage {
 /// A run, and what each of its events is in either file.
 struct Run {
     _keep: tempfile::TempDir,
-    folder: RunFolder,
+    folder: RunDir,
     original: Vec<Event>,
     records: Vec<Vec<u8>>,
     /// Whether the event is the last one of its batch.
@@ -75,21 +75,22 @@ impl Run {
         let log = in_folder::create(&folder).expect("a new run");
         let original: Vec<_> = (1..=EVENTS).map(event).collect();
         for (nth, batch) in original.chunk_by(|event, _| event.seq.0 % 3 != 0).enumerate() {
-            let head = log.append(batch, Expected::Exactly(log.head().seq)).expect("a disk that works");
+            let head =
+                log.append(batch, ExpectedVersion::Exactly(log.head().seq)).expect("a disk that works");
             if nth == 4 {
                 log.save_checkpoint(head, 1, b"state".to_vec()).expect("a disk that works");
             }
         }
         let records: Vec<_> =
-            log.records(Seq(1)).expect("it is whole").map(|it| it.expect("it is whole")).collect();
+            log.records(Seq(1)).expect("it is whole").map(|record| record.expect("it is whole")).collect();
         drop(log);
         // The engine writes its snapshot if it finds records when it opens.
         drop(in_folder::open_for_writing(&folder).expect("it is whole"));
         let mut files = Files::new();
         remember(folder.path(), &mut files);
         let export = files[&folder.mirror()].clone();
-        let ends = records.iter().map(|it| it.header.more == 0).collect();
-        let records = records.iter().map(unstuck_store::envelope::Record::to_bytes).collect();
+        let ends = records.iter().map(|record| record.header.more == 0).collect();
+        let records = records.iter().map(unstuck_store::record::Record::to_bytes).collect();
         Self { _keep: keep, folder, original, records, ends, export, files }
     }
 
@@ -107,10 +108,11 @@ impl Run {
         let mirror = fs::read(self.folder.mirror()).unwrap_or_default();
         let store = fs::read(self.folder.data_file()).unwrap_or_default();
         let begins: Vec<_> =
-            store.windows(4).zip(0..).filter(|(it, _)| *it == b"UNST").map(|(_, at)| at).collect();
+            store.windows(4).zip(0..).filter(|(window, _)| *window == b"UNST").map(|(_, at)| at).collect();
         let blobs = fs::read_dir(self.folder.blobs()).into_iter().flatten().flatten();
-        let has_blob =
-            blobs.map(|it| it.path()).any(|path| fs::read(&path).ok().as_ref() == self.files.get(&path));
+        let has_blob = blobs
+            .map(|entry| entry.path())
+            .any(|path| fs::read(&path).ok().as_ref() == self.files.get(&path));
         let lines: Vec<&[u8]> = mirror.split(|byte| *byte == b'\n').collect();
         let originals = self.export.split(|byte| *byte == b'\n');
         let is_whole = |(nth, (record, line)): (usize, (&Vec<u8>, &[u8]))| {
@@ -118,7 +120,7 @@ impl Run {
                 || (begins.iter().any(|at: &usize| store[*at..].starts_with(record))
                     && (has_blob || nth as u64 + 1 != LARGE))
         };
-        let whole = self.records.iter().zip(originals).enumerate().take_while(|it| is_whole(*it)).count();
+        let whole = self.records.iter().zip(originals).enumerate().take_while(|pair| is_whole(*pair)).count();
         (0..=whole).rev().find(|last| *last == 0 || self.ends[last - 1]).unwrap_or(0) as u64
     }
 
@@ -128,7 +130,7 @@ impl Run {
         let (mut before, mut after) = (Files::new(), Files::new());
         remember(self.folder.path(), &mut before);
         let refused = match in_folder::open_for_writing(&self.folder) {
-            Ok((log, opening)) => match self.check(&log, &opening.findings, whole) {
+            Ok((log, opening)) => match self.check(&log, &opening.repairs, whole) {
                 Ok(true) => {
                     return self.settled(if opening.is_clean() { "not harmed" } else { "mended" }, log);
                 }
@@ -160,11 +162,14 @@ impl Run {
         }
         let (log, opening) =
             in_folder::rebuild_store(&self.folder).map_err(|error| format!("rebuild: {error}"))?;
-        match self.check(&log, &opening.findings, whole) {
+        match self.check(&log, &opening.repairs, whole) {
             Ok(true)
                 if refused.contains("are whole")
                     && log.head().seq.0 < EVENTS
-                    && !opening.findings.iter().any(|it| it.to_string().contains("is not known")) =>
+                    && !opening
+                        .repairs
+                        .iter()
+                        .any(|finding| finding.to_string().contains("is not known")) =>
             {
                 Err(format!("{refused}, but {opening:?}"))
             }
@@ -174,14 +179,14 @@ impl Run {
     }
 
     /// Says whether a log can be read, and holds all that was whole; what is lost has to be named.
-    fn check(&self, log: &RunLog, findings: &[Finding], whole: u64) -> Result<bool, String> {
+    fn check(&self, log: &RunLog, findings: &[Repair], whole: u64) -> Result<bool, String> {
         let read: Result<Vec<Event>, ReadError> = log.read(Seq(1)).and_then(Iterator::collect);
         let Ok(read) = read else { return Ok(false) };
         let count = read.len() as u64;
         if read != self.original[..read.len().min(self.original.len())] {
             return Err("other events".to_owned());
         }
-        let names_loss = findings.iter().any(|it| matches!(it, Finding::TailDropped { .. }));
+        let names_loss = findings.iter().any(|finding| matches!(finding, Repair::TailDropped { .. }));
         match count {
             fewer if fewer < whole => Err(format!("{count} events, though {whole} are whole")),
             // A file that ends between two batches looks like the file of a run that stopped there.
@@ -205,9 +210,8 @@ impl Run {
         drop(log);
         let (log, opening) =
             in_folder::open_for_writing(&self.folder).map_err(|error| format!("{how}: again: {error}"))?;
-        let is_lost =
-            |it: &Finding| matches!(it, Finding::TailDropped { why, .. } if why.contains("checkpoint"));
-        if !opening.findings.iter().all(is_lost) {
+        let is_lost = |finding: &Repair| matches!(finding, Repair::TailDropped { why, .. } if why.contains("checkpoint"));
+        if !opening.repairs.iter().all(is_lost) {
             return Err(format!("{how}: again: {opening:?}"));
         }
         if log.verify().is_err() {
@@ -252,18 +256,20 @@ fn nothing_whole_is_lost_and_nothing_else_in_silence_whichever_two_files_are_dam
     let paths: Vec<_> = run.files.keys().collect();
     let single = paths.iter().flat_map(|path| DAMAGES.map(|damage| (*path, damage)));
     let single: Vec<_> = single.collect();
-    let mut cases: Vec<Vec<(&PathBuf, Damage)>> = single.iter().map(|it| vec![*it]).collect();
+    let mut cases: Vec<Vec<(&PathBuf, Damage)>> = single.iter().map(|damage| vec![*damage]).collect();
     for (nth, first) in single.iter().enumerate() {
-        cases.extend(single[nth..].iter().filter(|it| it.0 != first.0).map(|second| vec![*first, *second]));
+        cases.extend(
+            single[nth..].iter().filter(|damage| damage.0 != first.0).map(|second| vec![*first, *second]),
+        );
     }
     // The two files that hold the events are damaged most often, since each can be damaged in several places.
     let log = [run.folder.data_file(), run.folder.mirror()];
     let of_both =
-        |case: &&Vec<(&PathBuf, Damage)>| case.len() == 2 && case.iter().all(|it| log.contains(it.0));
+        |case: &&Vec<(&PathBuf, Damage)>| case.len() == 2 && case.iter().all(|case| log.contains(case.0));
     let both: Vec<_> = cases.iter().filter(of_both).cloned().collect();
     cases.extend((0..8).flat_map(|_| both.clone()));
     let (mut wrong, mut outcomes) = (Vec::new(), BTreeMap::new());
-    for nth in sample::of("pairs of files", cases.len(), SAMPLES) {
+    for nth in sample::cases("pairs of files", cases.len(), SAMPLES) {
         run.put_back();
         let case = &cases[nth - 1];
         for (at, (path, damage)) in case.iter().enumerate() {

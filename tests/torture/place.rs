@@ -103,7 +103,8 @@ impl Place {
     /// Returns the command to run as an otherwise unused user, since a process limit counts all processes of a user and
     /// does not apply to root. `script` runs it, as `"$0" "$@"`. Returns `None` if this machine cannot do that.
     pub fn command_of_nobody_else(&self, script: &str, arguments: &[&str]) -> Option<Command> {
-        let can = Command::new("setpriv").arg("--version").output().is_ok_and(|it| it.status.success());
+        let can =
+            Command::new("setpriv").arg("--version").output().is_ok_and(|output| output.status.success());
         if !nix::unistd::getuid().is_root() || !can {
             println!("skipped: this needs root and setpriv (util-linux)");
             return None;
@@ -261,8 +262,9 @@ fn allow(folder: &Path, mode: u32) {
 
 fn summary_of_step(step: &Value) -> Value {
     let iterations = step["iterations"].as_array().into_iter().flatten();
-    let iterations: Vec<_> =
-        iterations.map(|it| serde_json::json!([it["iteration"], it["decision"]])).collect();
+    let iterations: Vec<_> = iterations
+        .map(|iteration| serde_json::json!([iteration["iteration"], iteration["decision"]]))
+        .collect();
     serde_json::json!({"id": step["id"], "end": step["end"], "iterations": iterations})
 }
 

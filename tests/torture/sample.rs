@@ -13,13 +13,13 @@ pub fn is_full() -> bool {
 }
 
 /// Returns which of the cases 1 to `count` are tried: all, or `samples` of them, one from each stretch.
-pub fn of(what: &str, count: usize, samples: usize) -> Vec<usize> {
+pub fn cases(row: &str, count: usize, samples: usize) -> Vec<usize> {
     if is_full() || count <= samples {
         return (1..=count).collect();
     }
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
     let seed = std::env::var(SEED).ok().and_then(|text| text.parse().ok()).unwrap_or(clock);
-    println!("{what}: {samples} of {count} cases, {SEED}={seed}; all of them with {HOW_MUCH}=full");
+    println!("{row}: {samples} of {count} cases, {SEED}={seed}; all of them with {HOW_MUCH}=full");
     let mut random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let edges = |nth: usize| nth * count / samples;
     (0..samples)

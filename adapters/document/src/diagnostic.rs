@@ -6,7 +6,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::node::MOST_BYTES;
+/// Maximum size of a file, in bytes.
+pub const MOST_BYTES: usize = 1024 * 1024;
 
 /// One problem of a file, with its place and, where there is one, the remedy.
 ///
@@ -97,7 +98,7 @@ fn printable(c: char) -> char {
 }
 
 /// Returns `text` in quotes, on one line and not long.
-pub fn quoted(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut shown = String::from("\"");
     for (count, c) in text.chars().enumerate() {
@@ -117,19 +118,19 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// Returns a name as it is, or in quotes if it could be misread.
-pub fn named(name: &str) -> String {
+pub fn quote_name(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-.<$".contains(c);
     if !name.is_empty() && name.len() <= 60 && name.chars().all(plain) {
         name.to_owned()
     } else {
-        quoted(name)
+        quote(name)
     }
 }
 
 /// A place in one of the files that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Location {
-    /// Which file, see [`Report::add_source`].
+pub struct FileOffset {
+    /// Which file, see [`LoadReport::add_source`].
     pub source: u32,
     /// Where, in bytes.
     pub offset: u32,
@@ -142,7 +143,7 @@ pub struct KeyPath(String);
 impl KeyPath {
     /// Returns the path of a key in it.
     pub fn key(&self, key: &str) -> Self {
-        let key = if key.contains('.') { quoted(key) } else { named(key) };
+        let key = if key.contains('.') { quote(key) } else { quote_name(key) };
         if self.0.is_empty() { Self(key) } else { Self(format!("{}.{key}", self.0)) }
     }
 
@@ -218,12 +219,12 @@ fn number(count: usize) -> u32 {
 
 /// Gathers the complaints about all files of one load.
 #[derive(Default)]
-pub struct Report {
+pub struct LoadReport {
     sources: Vec<Source>,
-    errors: Vec<(Location, Diagnostic)>,
-    warnings: Vec<(Location, Diagnostic)>,
+    errors: Vec<(FileOffset, Diagnostic)>,
+    warnings: Vec<(FileOffset, Diagnostic)>,
     /// Notes that are reported once, with all the places they concern.
-    notes: BTreeMap<OnceNote, Vec<Location>>,
+    notes: BTreeMap<OnceNote, Vec<FileOffset>>,
     /// Path of each alias, with its file, and path of the value that the alias refers to.
     aliases: Aliases,
     dropped: usize,
@@ -241,7 +242,7 @@ pub enum OnceNote {
 /// Maximum complaints that are kept; further ones are only counted.
 const MOST_COMPLAINTS: usize = 1000;
 
-impl Report {
+impl LoadReport {
     /// Adds a text and returns its number.
     pub fn add_source(&mut self, name: String, text: String) -> u32 {
         self.sources.push(Source::new(name, text));
@@ -252,14 +253,14 @@ impl Report {
     /// error.
     pub fn add_file(&mut self, name: String, bytes: &[u8]) -> Option<(u32, String)> {
         if bytes.len() > MOST_BYTES {
-            self.unreadable(name, format!("larger than {MOST_BYTES} bytes"));
+            self.add_unreadable(name, format!("larger than {MOST_BYTES} bytes"));
             return None;
         }
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let text = String::from_utf8_lossy(bytes).into_owned();
         let source = self.add_source(name, text.clone());
         let Err(error) = str::from_utf8(bytes) else { return Some((source, text)) };
-        let place = Location { source, offset: number(error.valid_up_to()) };
+        let place = FileOffset { source, offset: number(error.valid_up_to()) };
         self.error(place, &KeyPath::default(), "not UTF-8", "save the file as UTF-8");
         None
     }
@@ -272,7 +273,7 @@ impl Report {
     /// Adds an error.
     pub fn error(
         &mut self,
-        place: Location,
+        place: FileOffset,
         path: &KeyPath,
         what: impl Into<String>,
         help: impl Into<String>,
@@ -286,7 +287,7 @@ impl Report {
     }
 
     /// Adds an error that another reader has found, about what is named at `place`.
-    pub fn adopt(&mut self, place: Location, complaint: Diagnostic) {
+    pub fn adopt(&mut self, place: FileOffset, complaint: Diagnostic) {
         if self.is_full() {
             self.dropped += 1;
         } else {
@@ -295,14 +296,14 @@ impl Report {
     }
 
     /// Adds a warning that another reader has found, about what is named at `place`.
-    pub fn adopt_warning(&mut self, place: Location, complaint: Diagnostic) {
+    pub fn adopt_warning(&mut self, place: FileOffset, complaint: Diagnostic) {
         self.warnings.push((place, complaint));
     }
 
     /// Adds an error about a file that could not even be read.
-    pub fn unreadable(&mut self, file: String, what: String) {
+    pub fn add_unreadable(&mut self, file: String, what: String) {
         self.sources.push(Source::new(file.clone(), String::new()));
-        let place = Location { source: number(self.sources.len() - 1), offset: 0 };
+        let place = FileOffset { source: number(self.sources.len() - 1), offset: 0 };
         let complaint =
             Diagnostic { file, line: 0, column: 0, path: String::new(), what, help: None, excerpt: None };
         self.errors.push((place, complaint));
@@ -311,7 +312,7 @@ impl Report {
     /// Adds a warning.
     pub fn warn(
         &mut self,
-        place: Location,
+        place: FileOffset,
         path: &KeyPath,
         what: impl Into<String>,
         help: impl Into<String>,
@@ -323,7 +324,7 @@ impl Report {
     }
 
     /// Remembers that `note` applies at `place`.
-    pub fn note(&mut self, note: OnceNote, place: Location) {
+    pub fn note(&mut self, note: OnceNote, place: FileOffset) {
         self.notes.entry(note).or_default().push(place);
     }
 
@@ -356,7 +357,7 @@ impl Report {
             self.errors.append(&mut self.warnings);
         }
         let dropped = self.dropped;
-        let mut errors = in_order(self.errors, &self.aliases);
+        let mut errors = sort_and_deduplicate(self.errors, &self.aliases);
         if let (true, Some(last)) = (dropped > 0, errors.last().cloned()) {
             errors.push(Diagnostic {
                 path: String::new(),
@@ -365,10 +366,10 @@ impl Report {
                 ..last
             });
         }
-        (errors, in_order(self.warnings, &self.aliases))
+        (errors, sort_and_deduplicate(self.warnings, &self.aliases))
     }
 
-    fn complaint(&self, place: Location, path: &str, what: String, help: String) -> Diagnostic {
+    fn complaint(&self, place: FileOffset, path: &str, what: String, help: String) -> Diagnostic {
         let source = self.sources.get(place.source as usize);
         let (line, column, excerpt) = source.map_or((0, 0, None), |source| source.locate(place.offset));
         Diagnostic {
@@ -376,14 +377,14 @@ impl Report {
             line,
             column,
             path: path.to_owned(),
-            what: shortened(what),
+            what: shorten(what),
             help: (!help.is_empty()).then_some(help),
             excerpt,
         }
     }
 
     /// Returns `flow.yaml:3, flow.yaml:9`, with the tail of a long list counted.
-    fn list(&self, places: &[Location]) -> String {
+    fn list(&self, places: &[FileOffset]) -> String {
         const MOST: usize = 8;
         let mut sorted = places.to_vec();
         sorted.sort_unstable();
@@ -420,25 +421,30 @@ impl OnceNote {
 type Aliases = BTreeMap<(String, String), KeyPath>;
 
 /// Returns the complaints in the order of their places; one about a value that has aliases is there once.
-fn in_order(found: Vec<(Location, Diagnostic)>, aliases: &Aliases) -> Vec<Diagnostic> {
-    let with_path = found.into_iter().map(|(place, it)| (place, written_at(&it.file, &it.path, aliases), it));
-    let mut found: Vec<(Location, String, Diagnostic)> = with_path.collect();
+fn sort_and_deduplicate(found: Vec<(FileOffset, Diagnostic)>, aliases: &Aliases) -> Vec<Diagnostic> {
+    let with_path = found.into_iter().map(|(place, diagnostic)| {
+        (place, resolve_aliases(&diagnostic.file, &diagnostic.path, aliases), diagnostic)
+    });
+    let mut found: Vec<(FileOffset, String, Diagnostic)> = with_path.collect();
     found.sort_by(|(a, at_a, left), (b, at_b, right)| {
-        let of = |at: &String, it: &Diagnostic| (*at != it.path, it.path.clone(), it.what.clone());
+        let of = |at: &String, diagnostic: &Diagnostic| {
+            (*at != diagnostic.path, diagnostic.path.clone(), diagnostic.what.clone())
+        };
         a.cmp(b).then_with(|| of(at_a, left).cmp(&of(at_b, right)))
     });
     let (mut said, mut said_here) = (BTreeSet::new(), BTreeSet::new());
-    found.retain(|(_, at, it)| {
-        let sentence = (it.file.clone(), at.clone(), it.what.clone(), it.help.clone());
-        let is_new_here = said_here.insert((it.line, it.column, sentence.clone()));
+    found.retain(|(_, at, diagnostic)| {
+        let sentence =
+            (diagnostic.file.clone(), at.clone(), diagnostic.what.clone(), diagnostic.help.clone());
+        let is_new_here = said_here.insert((diagnostic.line, diagnostic.column, sentence.clone()));
         let is_new = said.insert(sentence);
-        if *at == it.path { is_new_here } else { is_new }
+        if *at == diagnostic.path { is_new_here } else { is_new }
     });
     found.into_iter().map(|(.., complaint)| complaint).collect()
 }
 
 /// Returns the path at which the value of this path is written out: aliases stand for values before them.
-fn written_at(file: &str, path: &str, aliases: &Aliases) -> String {
+fn resolve_aliases(file: &str, path: &str, aliases: &Aliases) -> String {
     let mut path = path.to_owned();
     let ends = |path: &str| -> Vec<usize> {
         let inner = path.match_indices(['.', '[']).map(|(at, _)| at);
@@ -461,7 +467,7 @@ fn written_at(file: &str, path: &str, aliases: &Aliases) -> String {
 }
 
 /// Cuts a sentence that quotes a text without end.
-fn shortened(mut what: String) -> String {
+fn shorten(mut what: String) -> String {
     const BYTES_MAX: usize = 1000;
     if what.len() > BYTES_MAX {
         what.truncate(what.floor_char_boundary(BYTES_MAX));

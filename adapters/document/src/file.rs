@@ -6,18 +6,18 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::diagnostic::{Diagnostic, KeyPath, Location, Report};
-use crate::node::{self, MOST_BYTES, Node};
+use crate::diagnostic::{Diagnostic, FileOffset, KeyPath, LoadReport, MOST_BYTES};
+use crate::node::{self, TreeNode};
 
 /// Why a file was not taken: all that is wrong with it, in the order of the files and their lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{}", lines(.complaints))]
-pub struct Rejected {
+pub struct LoadError {
     /// At least one.
     pub complaints: Vec<Diagnostic>,
 }
 
-impl Rejected {
+impl LoadError {
     /// Returns all complaints with excerpts that fit into so many columns.
     pub fn render(&self, columns: usize) -> String {
         self.complaints.iter().map(|complaint| complaint.render(columns)).collect()
@@ -44,12 +44,12 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Turns the bytes of a file into a tree; an empty file is a complaint.
-pub fn tree(bytes: &[u8], name: String, report: &mut Report) -> Option<Node> {
+pub fn tree(bytes: &[u8], name: String, report: &mut LoadReport) -> Option<TreeNode> {
     let (source, text) = report.add_file(name, bytes)?;
     let before = report.count();
     let root = node::parse(source, &text, report);
     if root.is_none() && report.count() == before {
-        let place = Location { source, offset: 0 };
+        let place = FileOffset { source, offset: 0 };
         report.error(place, &KeyPath::default(), "the file is empty", "expected a map");
     }
     root

@@ -7,22 +7,26 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::diagnostic::{KeyPath, Location, Report};
-use crate::node::{Entry, Kind, Node};
+use crate::diagnostic::{FileOffset, KeyPath, LoadReport};
+use crate::node::{MapEntry, NodeKind, TreeNode};
 
 /// Maximum nesting depth; deep enough for a schema inside a registry.
 const LEVELS_MAX: usize = 100;
 
 /// Reads one value and adds problems to `report`. Returns nothing if the text is not JSON.
-pub fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
+pub fn parse(source: u32, text: &str, report: &mut LoadReport) -> Option<TreeNode> {
     let mut reader = Reader { source, text, at: 0, levels: 0, report };
     let root = reader.value(&KeyPath::default()).and_then(|root| {
         reader.skip_blanks();
-        if reader.at < text.len() { Err(Broken("something behind the end of the value")) } else { Ok(root) }
+        if reader.at < text.len() {
+            Err(JsonError("something behind the end of the value"))
+        } else {
+            Ok(root)
+        }
     });
     match root {
         Ok(root) => Some(root),
-        Err(Broken(what)) => {
+        Err(JsonError(what)) => {
             let place = reader.place(reader.at);
             reader.report.error(place, &KeyPath::default(), format!("not valid JSON: {what}"), "");
             None
@@ -31,31 +35,33 @@ pub fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
 }
 
 /// Returns a tree as plain data.
-pub fn value(node: &Node) -> Value {
+pub fn value(node: &TreeNode) -> Value {
     match &node.kind {
-        Kind::Null => Value::Null,
-        Kind::Bool(value) => Value::Bool(*value),
-        Kind::Int(text) | Kind::Float(text) => serde_json::from_str(text).unwrap_or(Value::Null),
-        Kind::Text(text) => Value::String(text.clone()),
-        Kind::List(items) => items.iter().map(value).collect(),
-        Kind::Map(entries) => entries.iter().map(|it| (it.key.clone(), value(&it.value))).collect(),
+        NodeKind::Null => Value::Null,
+        NodeKind::Bool(value) => Value::Bool(*value),
+        NodeKind::Int(text) | NodeKind::Float(text) => serde_json::from_str(text).unwrap_or(Value::Null),
+        NodeKind::Text(text) => Value::String(text.clone()),
+        NodeKind::List(items) => items.iter().map(value).collect(),
+        NodeKind::Map(entries) => {
+            entries.iter().map(|entry| (entry.key.clone(), value(&entry.value))).collect()
+        }
     }
 }
 
 /// Message about the expected text at the place where reading ended.
-struct Broken(&'static str);
+struct JsonError(&'static str);
 
 struct Reader<'a> {
     source: u32,
     text: &'a str,
     at: usize,
     levels: usize,
-    report: &'a mut Report,
+    report: &'a mut LoadReport,
 }
 
 impl Reader<'_> {
-    fn place(&self, at: usize) -> Location {
-        Location { source: self.source, offset: u32::try_from(at).unwrap_or(u32::MAX) }
+    fn place(&self, at: usize) -> FileOffset {
+        FileOffset { source: self.source, offset: u32::try_from(at).unwrap_or(u32::MAX) }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -76,26 +82,26 @@ impl Reader<'_> {
         found
     }
 
-    fn value(&mut self, path: &KeyPath) -> Result<Node, Broken> {
+    fn value(&mut self, path: &KeyPath) -> Result<TreeNode, JsonError> {
         self.skip_blanks();
         let place = self.place(self.at);
         let kind = match self.peek() {
-            Some(b'{') => self.nested(path, Self::map)?,
-            Some(b'[') => self.nested(path, Self::list)?,
-            Some(b'"') => Kind::Text(self.string()?),
+            Some(b'{') => self.read_nested(path, Self::map)?,
+            Some(b'[') => self.read_nested(path, Self::list)?,
+            Some(b'"') => NodeKind::Text(self.string()?),
             Some(b'-' | b'0'..=b'9') => self.number()?,
             _ => self.word()?,
         };
-        Ok(Node::new(place, kind))
+        Ok(TreeNode::new(place, kind))
     }
 
-    fn nested(
+    fn read_nested(
         &mut self,
         path: &KeyPath,
-        read: fn(&mut Self, &KeyPath) -> Result<Kind, Broken>,
-    ) -> Result<Kind, Broken> {
+        read: fn(&mut Self, &KeyPath) -> Result<NodeKind, JsonError>,
+    ) -> Result<NodeKind, JsonError> {
         if self.levels == LEVELS_MAX {
-            return Err(Broken("nested deeper than 100 levels"));
+            return Err(JsonError("nested deeper than 100 levels"));
         }
         self.levels += 1;
         self.at += 1;
@@ -104,87 +110,88 @@ impl Reader<'_> {
         kind
     }
 
-    fn map(&mut self, path: &KeyPath) -> Result<Kind, Broken> {
+    fn map(&mut self, path: &KeyPath) -> Result<NodeKind, JsonError> {
         let (mut entries, mut seen) = (Vec::new(), HashSet::new());
         if self.take(b'}') {
-            return Ok(Kind::Map(entries));
+            return Ok(NodeKind::Map(entries));
         }
         loop {
             self.skip_blanks();
             let place = self.place(self.at);
             if self.peek() != Some(b'"') {
-                return Err(Broken("expected a key in double quotes"));
+                return Err(JsonError("expected a key in double quotes"));
             }
             let key = self.string()?;
             if !self.take(b':') {
-                return Err(Broken("expected \":\" behind a key"));
+                return Err(JsonError("expected \":\" behind a key"));
             }
             let path = path.key(&key);
             let value = self.value(&path)?;
             if seen.insert(key.clone()) {
-                entries.push(Entry { key, place, value });
+                entries.push(MapEntry { key, place, value });
             } else {
                 self.report.error(place, &path, "this key is there twice", "");
             }
             if self.take(b'}') {
-                return Ok(Kind::Map(entries));
+                return Ok(NodeKind::Map(entries));
             }
             if !self.take(b',') {
-                return Err(Broken("expected \",\" or \"}\""));
+                return Err(JsonError("expected \",\" or \"}\""));
             }
         }
     }
 
-    fn list(&mut self, path: &KeyPath) -> Result<Kind, Broken> {
+    fn list(&mut self, path: &KeyPath) -> Result<NodeKind, JsonError> {
         let mut items = Vec::new();
         if self.take(b']') {
-            return Ok(Kind::List(items));
+            return Ok(NodeKind::List(items));
         }
         loop {
             items.push(self.value(&path.index(items.len()))?);
             if self.take(b']') {
-                return Ok(Kind::List(items));
+                return Ok(NodeKind::List(items));
             }
             if !self.take(b',') {
-                return Err(Broken("expected \",\" or \"]\""));
+                return Err(JsonError("expected \",\" or \"]\""));
             }
         }
     }
 
-    fn string(&mut self) -> Result<String, Broken> {
+    fn string(&mut self) -> Result<String, JsonError> {
         let rest = &self.text.as_bytes()[self.at..];
         let mut end = 1;
-        while *rest.get(end).ok_or(Broken("a text that does not end"))? != b'"' {
+        while *rest.get(end).ok_or(JsonError("a text that does not end"))? != b'"' {
             end += if rest[end] == b'\\' { 2 } else { 1 };
         }
         let raw = &self.text[self.at..=self.at + end];
-        let text =
-            serde_json::from_str(raw).map_err(|_| Broken("a text with a broken escape or a line break"))?;
+        let text = serde_json::from_str(raw)
+            .map_err(|_| JsonError("a text with a broken escape or a line break"))?;
         self.at += end + 1;
         Ok(text)
     }
 
-    fn number(&mut self) -> Result<Kind, Broken> {
+    fn number(&mut self) -> Result<NodeKind, JsonError> {
         let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
         let length = self.text.as_bytes()[self.at..].iter().take_while(|byte| is_part(byte)).count();
         let raw = &self.text[self.at..self.at + length];
         if serde_json::from_str::<Value>(raw).is_err() {
-            return Err(Broken("a number that is none"));
+            return Err(JsonError("a number that is none"));
         }
         self.at += length;
         let is_whole = !raw.contains(['.', 'e', 'E']);
-        Ok(if is_whole { Kind::Int(raw.to_owned()) } else { Kind::Float(raw.to_owned()) })
+        Ok(if is_whole { NodeKind::Int(raw.to_owned()) } else { NodeKind::Float(raw.to_owned()) })
     }
 
-    fn word(&mut self) -> Result<Kind, Broken> {
-        let words = [("null", Kind::Null), ("true", Kind::Bool(true)), ("false", Kind::Bool(false))];
+    fn word(&mut self) -> Result<NodeKind, JsonError> {
+        let words =
+            [("null", NodeKind::Null), ("true", NodeKind::Bool(true)), ("false", NodeKind::Bool(false))];
         for (word, kind) in words {
             if self.text[self.at..].starts_with(word) {
                 self.at += word.len();
                 return Ok(kind);
             }
         }
-        Err(Broken("expected a value"))
+        Err(JsonError("expected a value"))
     }
 }
 
@@ -194,7 +201,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Result<&str, &str>) {
-        let mut report = Report::default();
+        let mut report = LoadReport::default();
         let source = report.add_source("r.json".to_owned(), text.to_owned());
         let read = parse(source, text, &mut report).map(|node| value(&node).to_string());
         let (errors, _) = report.finish(false);

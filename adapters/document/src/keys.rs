@@ -12,7 +12,7 @@ pub struct KeyContext {
     /// Its name in the JSON Schema.
     pub definition: &'static str,
     /// The format that it belongs to.
-    pub format: &'static Format,
+    pub format: &'static FileFormat,
     /// Nothing of it is run yet.
     pub is_inert: bool,
     /// Its keys.
@@ -37,7 +37,7 @@ impl KeyContext {
 
 /// A kind of file.
 #[derive(Debug)]
-pub struct Format {
+pub struct FileFormat {
     /// The page that lists the keys.
     pub page: &'static str,
     /// The command that prints the JSON Schema, if there is one.
@@ -58,7 +58,7 @@ pub struct Scalar {
     /// Values that it may have.
     pub samples: [&'static str; 2],
     /// Checks a value; an error may say what is wrong with it.
-    pub check: fn(&node::Kind) -> Result<(), Option<String>>,
+    pub check: fn(&node::NodeKind) -> Result<(), Option<String>>,
 }
 
 /// Compares addresses: each scalar is a separate static.
@@ -72,7 +72,7 @@ impl Eq for Scalar {}
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum KeyType {
     /// Text that is not blank.
     Text,
     /// Text that may be empty.
@@ -100,9 +100,9 @@ pub enum Kind {
     /// One of these words.
     Word(&'static [&'static str]),
     /// A list.
-    List(&'static Kind),
+    List(&'static KeyType),
     /// A list with at least one entry.
-    Some(&'static Kind),
+    Some(&'static KeyType),
     /// A map with the keys of a level.
     Map(&'static KeyContext),
     /// A map from names to maps with the keys of a level.
@@ -136,7 +136,7 @@ pub struct Key {
     /// How it is written.
     pub name: &'static str,
     /// The type of its value.
-    pub kind: Kind,
+    pub kind: KeyType,
     /// It is an error to leave it out.
     pub required: bool,
     /// The default, for people.
@@ -150,12 +150,12 @@ pub struct Key {
 }
 
 /// Returns a key that may not be left out.
-pub const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+pub const fn required(name: &'static str, kind: KeyType, doc: &'static str) -> Key {
     Key { name, kind, required: true, default: "required", doc, ours: false, side: KeyStepKind::Both }
 }
 
 /// Returns a key that may be left out, and what holds then.
-pub const fn optional(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+pub const fn optional(name: &'static str, kind: KeyType, default: &'static str, doc: &'static str) -> Key {
     Key { name, kind, required: false, default, doc, ours: false, side: KeyStepKind::Both }
 }
 
@@ -179,7 +179,7 @@ impl Key {
     }
 }
 
-impl Kind {
+impl KeyType {
     /// Returns the expected value, for people.
     pub fn expected(self) -> String {
         match self {

@@ -21,6 +21,8 @@ pub mod toml;
 pub mod type_check;
 mod yaml_error;
 
-pub use diagnostic::{Diagnostic, Report};
-pub use file::Rejected;
+pub use diagnostic::{Diagnostic, FileOffset, KeyPath, LoadReport, OnceNote, quote, quote_name};
+pub use file::LoadError;
+pub use map_view::MapView;
+pub use node::{MapEntry, NodeKind, TreeNode};
 pub use type_check::{nearest, path_within, pattern, segment};

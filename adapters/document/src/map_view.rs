@@ -2,44 +2,44 @@
 
 use std::str::FromStr;
 
-use crate::diagnostic::{KeyPath, Location};
-use crate::node::{Entry, Kind, Node, integer};
+use crate::diagnostic::{FileOffset, KeyPath};
+use crate::node::{MapEntry, NodeKind, TreeNode, integer};
 
 /// A map of the file: its keys, where it stands and how it is called.
 #[derive(Clone, Debug)]
 pub struct MapView<'a> {
     /// The map.
-    pub node: &'a Node,
+    pub node: &'a TreeNode,
     /// Where a missing key is reported.
-    pub place: Location,
+    pub place: FileOffset,
     /// How it is called.
     pub path: KeyPath,
 }
 
 impl<'a> MapView<'a> {
     /// Creates the view of a map.
-    pub fn new(node: &'a Node, place: Location, path: KeyPath) -> Self {
+    pub fn new(node: &'a TreeNode, place: FileOffset, path: KeyPath) -> Self {
         Self { node, place, path }
     }
 
     /// Returns the entry of a key.
-    pub fn entry(&self, key: &str) -> Option<&'a Entry> {
+    pub fn entry(&self, key: &str) -> Option<&'a MapEntry> {
         self.node.entry(key)
     }
 
     /// Returns where the key stands, or where it would.
-    pub fn key_place(&self, key: &str) -> Location {
+    pub fn key_place(&self, key: &str) -> FileOffset {
         self.entry(key).map_or(self.place, |entry| entry.place)
     }
 
     /// Returns where the value of the key stands.
-    pub fn value_place(&self, key: &str) -> Location {
+    pub fn value_place(&self, key: &str) -> FileOffset {
         self.entry(key).map_or(self.place, |entry| entry.value.place)
     }
 
     /// Says whether it is a map at all; if not, that was complained about.
     pub fn is_map(&self) -> bool {
-        matches!(self.node.kind, Kind::Map(_))
+        matches!(self.node.kind, NodeKind::Map(_))
     }
 
     /// Returns whether the map has this key.
@@ -60,7 +60,7 @@ impl<'a> MapView<'a> {
     /// Returns `true` or `false`.
     pub fn flag(&self, key: &str) -> Option<bool> {
         match self.entry(key)?.value.kind {
-            Kind::Bool(value) => Some(value),
+            NodeKind::Bool(value) => Some(value),
             _ => None,
         }
     }
@@ -68,7 +68,7 @@ impl<'a> MapView<'a> {
     /// Returns an integer that is not negative.
     pub fn whole(&self, key: &str) -> Option<u32> {
         match &self.entry(key)?.value.kind {
-            Kind::Int(text) => integer(text).and_then(|value| u32::try_from(value).ok()),
+            NodeKind::Int(text) => integer(text).and_then(|value| u32::try_from(value).ok()),
             _ => None,
         }
     }
@@ -91,7 +91,7 @@ impl<'a> MapView<'a> {
     /// Returns the map below a key.
     pub fn map(&self, key: &str) -> Option<Self> {
         let entry = self.entry(key)?;
-        matches!(entry.value.kind, Kind::Map(_))
+        matches!(entry.value.kind, NodeKind::Map(_))
             .then(|| Self::new(&entry.value, entry.place, self.path.key(key)))
     }
 
@@ -101,13 +101,13 @@ impl<'a> MapView<'a> {
         let path = self.path.key(key);
         let items = entry.value.items().iter().enumerate();
         items
-            .filter(|(_, item)| matches!(item.kind, Kind::Map(_)))
+            .filter(|(_, item)| matches!(item.kind, NodeKind::Map(_)))
             .map(|(index, item)| Self::new(item, item.place, path.index(index)))
             .collect()
     }
 }
 
 /// Returns the texts of a list.
-pub fn texts(node: &Node) -> Vec<String> {
+pub fn texts(node: &TreeNode) -> Vec<String> {
     node.items().iter().filter_map(|item| item.text().map(str::to_owned)).collect()
 }

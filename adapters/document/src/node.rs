@@ -8,11 +8,9 @@ use std::collections::{HashMap, HashSet};
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use crate::diagnostic::{KeyPath, Location, Report, quoted};
-use crate::yaml_error::broken;
+use crate::diagnostic::{FileOffset, KeyPath, LoadReport, quote};
+use crate::yaml_error::explain;
 
-/// Maximum size of a file, in bytes.
-pub const MOST_BYTES: usize = 1024 * 1024;
 /// Maximum nesting depth.
 pub const MOST_LEVELS: usize = 64;
 /// Maximum size that aliases may add: bytes of text plus a flat rate per value.
@@ -21,11 +19,11 @@ const RATE_PER_NODE: usize = 64;
 
 /// One value and its place.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct TreeNode {
     /// Place where the value begins.
-    pub place: Location,
+    pub place: FileOffset,
     /// The value.
-    pub kind: Kind,
+    pub kind: NodeKind,
     /// Size of a copy: bytes of text plus a flat rate per value.
     weight: usize,
     /// Number of levels below the value.
@@ -34,7 +32,7 @@ pub struct Node {
 
 /// Type and content of a value.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum NodeKind {
     /// Nothing.
     Null,
     /// `true` or `false`.
@@ -46,23 +44,23 @@ pub enum Kind {
     /// A text.
     Text(String),
     /// A list.
-    List(Vec<Node>),
+    List(Vec<TreeNode>),
     /// A map, in the order of the file.
-    Map(Vec<Entry>),
+    Map(Vec<MapEntry>),
 }
 
 /// A key of a map and its value.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct MapEntry {
     /// The key.
     pub key: String,
     /// Where the key stands.
-    pub place: Location,
+    pub place: FileOffset,
     /// The value.
-    pub value: Node,
+    pub value: TreeNode,
 }
 
-impl Kind {
+impl NodeKind {
     /// Returns a number or a text as it is written.
     pub fn scalar(&self) -> Option<&str> {
         match self {
@@ -72,14 +70,14 @@ impl Kind {
     }
 }
 
-impl Node {
+impl TreeNode {
     /// Creates a node.
-    pub fn new(place: Location, kind: Kind) -> Self {
+    pub fn new(place: FileOffset, kind: NodeKind) -> Self {
         let (weight, height) = match &kind {
-            Kind::Null | Kind::Bool(_) => (0, 0),
-            Kind::Int(text) | Kind::Float(text) | Kind::Text(text) => (text.len(), 0),
-            Kind::List(items) => measure(items.iter().map(|item| (item, 0))),
-            Kind::Map(entries) => measure(entries.iter().map(|entry| (&entry.value, entry.key.len()))),
+            NodeKind::Null | NodeKind::Bool(_) => (0, 0),
+            NodeKind::Int(text) | NodeKind::Float(text) | NodeKind::Text(text) => (text.len(), 0),
+            NodeKind::List(items) => measure(items.iter().map(|item| (item, 0))),
+            NodeKind::Map(entries) => measure(entries.iter().map(|entry| (&entry.value, entry.key.len()))),
         };
         Self { place, kind, weight: weight.saturating_add(RATE_PER_NODE), height }
     }
@@ -90,9 +88,9 @@ impl Node {
     }
 
     /// Returns the entries of a map.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[MapEntry] {
         match &self.kind {
-            Kind::Map(entries) => entries,
+            NodeKind::Map(entries) => entries,
             _ => &[],
         }
     }
@@ -100,41 +98,41 @@ impl Node {
     /// Returns the items of a list.
     pub fn items(&self) -> &[Self] {
         match &self.kind {
-            Kind::List(items) => items,
+            NodeKind::List(items) => items,
             _ => &[],
         }
     }
 
     /// Returns the entry of a map with this key.
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
+    pub fn entry(&self, key: &str) -> Option<&MapEntry> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
     /// Returns the text of a text.
     pub fn text(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Text(text) => Some(text),
+            NodeKind::Text(text) => Some(text),
             _ => None,
         }
     }
 
     /// Returns a description of the value for a complaint.
-    pub fn found(&self) -> String {
+    pub fn description(&self) -> String {
         match &self.kind {
-            Kind::Null => "nothing".to_owned(),
-            Kind::Bool(value) => value.to_string(),
-            Kind::Int(text) | Kind::Float(text) => {
+            NodeKind::Null => "nothing".to_owned(),
+            NodeKind::Bool(value) => value.to_string(),
+            NodeKind::Int(text) | NodeKind::Float(text) => {
                 format!("the number {}", text.chars().take(40).collect::<String>())
             }
-            Kind::Text(text) => quoted(text),
-            Kind::List(_) => "a list".to_owned(),
-            Kind::Map(_) => "a map".to_owned(),
+            NodeKind::Text(text) => quote(text),
+            NodeKind::List(_) => "a list".to_owned(),
+            NodeKind::Map(_) => "a map".to_owned(),
         }
     }
 }
 
 /// Sums up weights and finds the largest height of children.
-fn measure<'a>(children: impl Iterator<Item = (&'a Node, usize)>) -> (usize, usize) {
+fn measure<'a>(children: impl Iterator<Item = (&'a TreeNode, usize)>) -> (usize, usize) {
     children.fold((0, 0), |(weight, height), (child, key)| {
         (weight.saturating_add(child.weight).saturating_add(key), height.max(child.height + 1))
     })
@@ -143,13 +141,13 @@ fn measure<'a>(children: impl Iterator<Item = (&'a Node, usize)>) -> (usize, usi
 /// Reads one document; what is wrong goes to `report`.
 ///
 /// Returns nothing if the text is no YAML at all or holds no document; only the first has led to a complaint.
-pub fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
+pub fn parse(source: u32, text: &str, report: &mut LoadReport) -> Option<TreeNode> {
     let mut builder = Builder::new(source, report);
     for next in Parser::new_from_str(text) {
         let (event, span) = match next {
             Ok(found) => found,
             Err(error) => {
-                builder.broken(text, &error);
+                builder.add_yaml_error(text, &error);
                 return None;
             }
         };
@@ -173,36 +171,36 @@ enum Flow {
 
 /// A collection that is still open.
 struct Open {
-    place: Location,
+    place: FileOffset,
     anchor: usize,
     kind: OpenKind,
 }
 
 enum OpenKind {
-    List(Vec<Node>),
-    Map { entries: Vec<Entry>, seen: HashSet<String>, key: Option<Pending> },
+    List(Vec<TreeNode>),
+    Map { entries: Vec<MapEntry>, seen: HashSet<String>, key: Option<Pending> },
 }
 
 /// A key that waits for its value.
 enum Pending {
-    Key(String, Location),
+    Key(String, FileOffset),
     /// The key was complained about; its value is dropped.
     Dropped,
 }
 
 struct Builder<'a> {
     source: u32,
-    report: &'a mut Report,
+    report: &'a mut LoadReport,
     open: Vec<Open>,
     /// The values that have an anchor, and where they are.
-    anchors: HashMap<usize, (Node, KeyPath)>,
-    root: Option<Node>,
+    anchors: HashMap<usize, (TreeNode, KeyPath)>,
+    root: Option<TreeNode>,
     aliased: usize,
     documents: usize,
 }
 
 impl<'a> Builder<'a> {
-    fn new(source: u32, report: &'a mut Report) -> Self {
+    fn new(source: u32, report: &'a mut LoadReport) -> Self {
         Self {
             source,
             report,
@@ -214,12 +212,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn place(&self, span: Span) -> Location {
+    fn place(&self, span: Span) -> FileOffset {
         let offset = span.start.byte_offset().and_then(|at| u32::try_from(at).ok()).unwrap_or(0);
-        Location { source: self.source, offset }
+        FileOffset { source: self.source, offset }
     }
 
-    fn complain(&mut self, place: Location, what: impl Into<String>, help: &str) {
+    fn complain(&mut self, place: FileOffset, what: impl Into<String>, help: &str) {
         self.report.error(place, &self.path(), what, help);
     }
 
@@ -232,9 +230,9 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn broken(&mut self, text: &str, error: &ScanError) {
-        let found = broken(text, error);
-        let place = Location { source: self.source, offset: u32::try_from(found.offset).unwrap_or(0) };
+    fn add_yaml_error(&mut self, text: &str, error: &ScanError) {
+        let found = explain(text, error);
+        let place = FileOffset { source: self.source, offset: u32::try_from(found.offset).unwrap_or(0) };
         self.report.error(place, &KeyPath::default(), found.what, found.help);
     }
 
@@ -247,7 +245,7 @@ impl<'a> Builder<'a> {
                 let is_written = span.start.index() < span.end.index();
                 let place = if is_written { place } else { self.key_place().unwrap_or(place) };
                 let kind = self.scalar(text.into_owned(), style, tag.as_deref(), place);
-                return self.remember_and_add(Node::new(place, kind), anchor);
+                return self.remember_and_add(TreeNode::new(place, kind), anchor);
             }
             Event::SequenceStart(_, anchor, tag) => {
                 return self.start(place, anchor, tag.as_deref(), OpenKind::List(Vec::new()));
@@ -264,14 +262,14 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns where the key stands whose value is being read.
-    fn key_place(&self) -> Option<Location> {
+    fn key_place(&self) -> Option<FileOffset> {
         match &self.open.last()?.kind {
             OpenKind::Map { key: Some(Pending::Key(_, place)), .. } => Some(*place),
             _ => None,
         }
     }
 
-    fn document(&mut self, place: Location) -> Flow {
+    fn document(&mut self, place: FileOffset) -> Flow {
         self.documents += 1;
         if self.documents == 1 {
             return Flow::Go;
@@ -280,7 +278,7 @@ impl<'a> Builder<'a> {
         Flow::Stop
     }
 
-    fn start(&mut self, place: Location, anchor: usize, tag: Option<&Tag>, kind: OpenKind) -> Flow {
+    fn start(&mut self, place: FileOffset, anchor: usize, tag: Option<&Tag>, kind: OpenKind) -> Flow {
         let wanted = if matches!(kind, OpenKind::List(_)) { "seq" } else { "map" };
         if let Some(tag) = tag.filter(|tag| tag.core_suffix() != Some(wanted)) {
             self.unknown_tag(tag, place);
@@ -296,13 +294,13 @@ impl<'a> Builder<'a> {
     fn end(&mut self) -> Flow {
         let Some(open) = self.open.pop() else { return Flow::Give };
         let kind = match open.kind {
-            OpenKind::List(items) => Kind::List(items),
-            OpenKind::Map { entries, .. } => Kind::Map(entries),
+            OpenKind::List(items) => NodeKind::List(items),
+            OpenKind::Map { entries, .. } => NodeKind::Map(entries),
         };
-        self.remember_and_add(Node::new(open.place, kind), open.anchor)
+        self.remember_and_add(TreeNode::new(open.place, kind), open.anchor)
     }
 
-    fn alias(&mut self, place: Location, anchor: usize) -> Flow {
+    fn alias(&mut self, place: FileOffset, anchor: usize) -> Flow {
         let Some((target, _)) = self.anchors.get(&anchor) else {
             self.complain(place, "an alias to a value that it is part of", "");
             return Flow::Give;
@@ -325,7 +323,7 @@ impl<'a> Builder<'a> {
         self.aliased <= MOST_ALIASED
     }
 
-    fn remember_and_add(&mut self, node: Node, anchor: usize) -> Flow {
+    fn remember_and_add(&mut self, node: TreeNode, anchor: usize) -> Flow {
         let place = node.place;
         if anchor > 0 {
             if !self.affords(node.weight) {
@@ -339,7 +337,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a value to the collection that is open, as item, key or value.
-    fn add(&mut self, node: Node, place: Location) {
+    fn add(&mut self, node: TreeNode, place: FileOffset) {
         let waits = matches!(self.open.last(), Some(Open { kind: OpenKind::Map { key: None, .. }, .. }));
         let path = if waits { self.path() } else { KeyPath::default() };
         let Some(open) = self.open.last_mut() else {
@@ -349,7 +347,7 @@ impl<'a> Builder<'a> {
         match &mut open.kind {
             OpenKind::List(items) => items.push(node),
             OpenKind::Map { entries, seen, key } => match key.take() {
-                Some(Pending::Key(key, place)) => entries.push(Entry { key, place, value: node }),
+                Some(Pending::Key(key, place)) => entries.push(MapEntry { key, place, value: node }),
                 Some(Pending::Dropped) => {}
                 None => {
                     let (pending, complaint) = pending_key(node, place, seen);
@@ -362,43 +360,39 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn scalar(&mut self, text: String, style: ScalarStyle, tag: Option<&Tag>, place: Location) -> Kind {
+    fn scalar(&mut self, text: String, style: ScalarStyle, tag: Option<&Tag>, place: FileOffset) -> NodeKind {
         let Some(tag) = tag else {
-            return if style == ScalarStyle::Plain { plain(text) } else { Kind::Text(text) };
+            return if style == ScalarStyle::Plain { plain(text) } else { NodeKind::Text(text) };
         };
         match (tag.core_suffix(), plain(text.clone())) {
-            (Some("str"), _) => Kind::Text(text),
-            (Some("null"), kind @ Kind::Null)
-            | (Some("bool"), kind @ Kind::Bool(_))
-            | (Some("int"), kind @ Kind::Int(_))
-            | (Some("float"), kind @ (Kind::Float(_) | Kind::Int(_))) => kind,
+            (Some("str"), _) => NodeKind::Text(text),
+            (Some("null"), kind @ NodeKind::Null)
+            | (Some("bool"), kind @ NodeKind::Bool(_))
+            | (Some("int"), kind @ NodeKind::Int(_))
+            | (Some("float"), kind @ (NodeKind::Float(_) | NodeKind::Int(_))) => kind,
             _ => {
                 self.unknown_tag(tag, place);
-                Kind::Text(text)
+                NodeKind::Text(text)
             }
         }
     }
 
-    fn unknown_tag(&mut self, tag: &Tag, place: Location) {
-        self.complain(
-            place,
-            format!("the tag {} does not fit here", quoted(&tag.original())),
-            "leave it out",
-        );
+    fn unknown_tag(&mut self, tag: &Tag, place: FileOffset) {
+        self.complain(place, format!("the tag {} does not fit here", quote(&tag.original())), "leave it out");
     }
 }
 
 /// Turns a value into the key of the next one; says what is wrong with it.
 fn pending_key(
-    node: Node,
-    place: Location,
+    node: TreeNode,
+    place: FileOffset,
     seen: &mut HashSet<String>,
 ) -> (Pending, Option<(String, String)>) {
     let text = match node.kind {
-        Kind::Null => "null".to_owned(),
-        Kind::Bool(value) => value.to_string(),
-        Kind::Int(text) | Kind::Float(text) | Kind::Text(text) => text,
-        Kind::List(_) | Kind::Map(_) => {
+        NodeKind::Null => "null".to_owned(),
+        NodeKind::Bool(value) => value.to_string(),
+        NodeKind::Int(text) | NodeKind::Float(text) | NodeKind::Text(text) => text,
+        NodeKind::List(_) | NodeKind::Map(_) => {
             return (Pending::Dropped, Some(("?".to_owned(), "a key must be text".to_owned())));
         }
     };
@@ -410,14 +404,14 @@ fn pending_key(
 }
 
 /// Resolves a plain scalar by the core schema.
-fn plain(text: String) -> Kind {
+fn plain(text: String) -> NodeKind {
     match text.as_str() {
-        "" | "~" | "null" | "Null" | "NULL" => Kind::Null,
-        "true" | "True" | "TRUE" => Kind::Bool(true),
-        "false" | "False" | "FALSE" => Kind::Bool(false),
-        other if is_integer(other) => Kind::Int(text),
-        other if is_float(other) => Kind::Float(text),
-        _ => Kind::Text(text),
+        "" | "~" | "null" | "Null" | "NULL" => NodeKind::Null,
+        "true" | "True" | "TRUE" => NodeKind::Bool(true),
+        "false" | "False" | "FALSE" => NodeKind::Bool(false),
+        other if is_integer(other) => NodeKind::Int(text),
+        other if is_float(other) => NodeKind::Float(text),
+        _ => NodeKind::Text(text),
     }
 }
 

@@ -7,12 +7,12 @@ use std::ops::Range;
 use ::toml::Spanned;
 use ::toml::de::{DeInteger, DeTable, DeValue};
 
-use crate::diagnostic::{KeyPath, Location, Report};
-use crate::node::{Entry, Kind, MOST_LEVELS, Node};
+use crate::diagnostic::{FileOffset, KeyPath, LoadReport};
+use crate::node::{MOST_LEVELS, MapEntry, NodeKind, TreeNode};
 
 /// Reads a document and adds problems to `report`. Returns nothing if the text is not TOML.
-pub fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
-    let place = |at: usize| Location { source, offset: u32::try_from(at).unwrap_or(u32::MAX) };
+pub fn parse(source: u32, text: &str, report: &mut LoadReport) -> Option<TreeNode> {
+    let place = |at: usize| FileOffset { source, offset: u32::try_from(at).unwrap_or(u32::MAX) };
     let (root, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let at = error.span().map_or(0, |span| span.start);
@@ -31,42 +31,42 @@ pub fn parse(source: u32, text: &str, report: &mut Report) -> Option<Node> {
 }
 
 struct Reader<'a> {
-    place: &'a dyn Fn(usize) -> Location,
-    report: &'a mut Report,
+    place: &'a dyn Fn(usize) -> FileOffset,
+    report: &'a mut LoadReport,
 }
 
 impl Reader<'_> {
-    fn table(&mut self, span: Range<usize>, table: &DeTable<'_>, path: &KeyPath) -> Node {
+    fn table(&mut self, span: Range<usize>, table: &DeTable<'_>, path: &KeyPath) -> TreeNode {
         let mut entries: Vec<_> = table.iter().collect();
         // In the order of the file, not sorted by name.
         entries.sort_by_key(|(key, _)| key.span().start);
         let entries = entries.into_iter().map(|(key, value)| {
             let (name, place) = (key.get_ref().clone().into_owned(), (self.place)(key.span().start));
             let value = self.value(value, &path.key(&name));
-            Entry { key: name, place, value }
+            MapEntry { key: name, place, value }
         });
         let entries = entries.collect();
-        Node::new((self.place)(span.start), Kind::Map(entries))
+        TreeNode::new((self.place)(span.start), NodeKind::Map(entries))
     }
 
-    fn value(&mut self, value: &Spanned<DeValue<'_>>, path: &KeyPath) -> Node {
+    fn value(&mut self, value: &Spanned<DeValue<'_>>, path: &KeyPath) -> TreeNode {
         let place = (self.place)(value.span().start);
         let kind = match value.get_ref() {
-            DeValue::String(text) => Kind::Text(text.clone().into_owned()),
-            DeValue::Integer(number) => Kind::Int(integer(number)),
-            DeValue::Float(number) => Kind::Float(number.as_str().to_owned()),
-            DeValue::Boolean(value) => Kind::Bool(*value),
+            DeValue::String(text) => NodeKind::Text(text.clone().into_owned()),
+            DeValue::Integer(number) => NodeKind::Int(integer(number)),
+            DeValue::Float(number) => NodeKind::Float(number.as_str().to_owned()),
+            DeValue::Boolean(value) => NodeKind::Bool(*value),
             DeValue::Datetime(_) => {
                 self.report.error(place, path, "a date means nothing here", "write a text, in quotes");
-                Kind::Null
+                NodeKind::Null
             }
             DeValue::Array(items) => {
                 let items = items.iter().enumerate();
-                Kind::List(items.map(|(at, item)| self.value(item, &path.index(at))).collect())
+                NodeKind::List(items.map(|(at, item)| self.value(item, &path.index(at))).collect())
             }
             DeValue::Table(table) => return self.table(value.span(), table, path),
         };
-        Node::new(place, kind)
+        TreeNode::new(place, kind)
     }
 }
 
@@ -76,7 +76,7 @@ fn integer(number: &DeInteger<'_>) -> String {
         16 => format!("0x{}", number.as_str()),
         8 => format!("0o{}", number.as_str()),
         2 => i128::from_str_radix(number.as_str(), 2)
-            .map_or_else(|_| number.as_str().to_owned(), |it| it.to_string()),
+            .map_or_else(|_| number.as_str().to_owned(), |integer| integer.to_string()),
         _ => number.as_str().to_owned(),
     }
 }
@@ -87,26 +87,26 @@ mod tests {
     use crate::node;
 
     /// Returns the tree as a text, and all complaints.
-    fn read(text: &str, parse: fn(u32, &str, &mut Report) -> Option<Node>) -> (String, Vec<String>) {
-        let mut report = Report::default();
+    fn read(text: &str, parse: fn(u32, &str, &mut LoadReport) -> Option<TreeNode>) -> (String, Vec<String>) {
+        let mut report = LoadReport::default();
         let source = report.add_source("workers".to_owned(), text.to_owned());
         let tree = parse(source, text, &mut report).map(|root| shown(&root)).unwrap_or_default();
         let (errors, _) = report.finish(false);
         (tree, errors.iter().map(ToString::to_string).collect())
     }
 
-    fn shown(node: &Node) -> String {
+    fn shown(node: &TreeNode) -> String {
         match &node.kind {
-            Kind::Map(entries) => {
+            NodeKind::Map(entries) => {
                 let entries: Vec<_> =
-                    entries.iter().map(|it| format!("{}={}", it.key, shown(&it.value))).collect();
+                    entries.iter().map(|entry| format!("{}={}", entry.key, shown(&entry.value))).collect();
                 format!("{{{}}}", entries.join(" "))
             }
-            Kind::List(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(" ")),
-            Kind::Null => "null".to_owned(),
-            Kind::Bool(value) => value.to_string(),
-            Kind::Int(text) | Kind::Float(text) => text.clone(),
-            Kind::Text(text) => format!("{text:?}"),
+            NodeKind::List(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(" ")),
+            NodeKind::Null => "null".to_owned(),
+            NodeKind::Bool(value) => value.to_string(),
+            NodeKind::Int(text) | NodeKind::Float(text) => text.clone(),
+            NodeKind::Text(text) => format!("{text:?}"),
         }
     }
 
@@ -133,7 +133,10 @@ mod tests {
         wrong("a = 2026-11-24\n", &["workers:1:5: a: a date means nothing here; write a text, in quotes"]);
         wrong("a = 1\na = 2\n", &["workers:2:1: not valid TOML: duplicate key"]);
         let (_, errors) = read("[workers\nx = \n", parse);
-        assert!(errors.iter().all(|it| it.contains("not valid TOML")) && !errors.is_empty(), "{errors:?}");
+        assert!(
+            errors.iter().all(|error| error.contains("not valid TOML")) && !errors.is_empty(),
+            "{errors:?}"
+        );
         let deep = format!("a = {}{}", "[".repeat(70), "]".repeat(70));
         wrong(&deep, &["workers:1:1: nested deeper than 64 levels"]);
         let (_, errors) = read(&"[".repeat(200_000), parse);

@@ -2,20 +2,20 @@
 //!
 //! It does not check combinations of keys.
 
-use crate::diagnostic::{KeyPath, Location, Report, quoted};
-use crate::keys::{KeyContext, Kind, Scalar};
-use crate::node::{self, Entry, Node, integer};
+use crate::diagnostic::{FileOffset, KeyPath, LoadReport, quote};
+use crate::keys::{KeyContext, KeyType, Scalar};
+use crate::node::{self, MapEntry, TreeNode, integer};
 
 /// Checks a map and all below it; `place` is where a missing key is reported.
 pub fn check_map(
     level: &'static KeyContext,
-    node: &Node,
-    place: Location,
+    node: &TreeNode,
+    place: FileOffset,
     path: &KeyPath,
-    report: &mut Report,
+    report: &mut LoadReport,
 ) {
-    let node::Kind::Map(entries) = &node.kind else {
-        wrong(node, path, Kind::Map(level), report);
+    let node::NodeKind::Map(entries) = &node.kind else {
+        report_wrong_type(node, path, KeyType::Map(level), report);
         return;
     };
     for entry in entries {
@@ -23,7 +23,7 @@ pub fn check_map(
         match level.key(&entry.key) {
             Some(key) => check(key.kind, &entry.value, entry.place, &path, report),
             None => {
-                let help = if report.is_full() { String::new() } else { unknown(level, entry) };
+                let help = if report.is_full() { String::new() } else { unknown_key_help(level, entry) };
                 report.error(entry.place, &path, "unknown key", help);
             }
         }
@@ -34,37 +34,39 @@ pub fn check_map(
 }
 
 /// Checks a value; `place` is the place of its key.
-pub fn check(kind: Kind, node: &Node, place: Location, path: &KeyPath, report: &mut Report) {
+pub fn check(kind: KeyType, node: &TreeNode, place: FileOffset, path: &KeyPath, report: &mut LoadReport) {
     match (kind, &node.kind) {
-        (Kind::List(item) | Kind::Some(item), node::Kind::List(items)) => {
-            if items.is_empty() && matches!(kind, Kind::Some(_)) {
+        (KeyType::List(item) | KeyType::Some(item), node::NodeKind::List(items)) => {
+            if items.is_empty() && matches!(kind, KeyType::Some(_)) {
                 report.error(node.place, path, "an empty list", format!("expected {}", kind.expected()));
             }
             for (index, entry) in items.iter().enumerate() {
                 check(*item, entry, entry.place, &path.index(index), report);
             }
         }
-        (Kind::Map(level) | Kind::TextOr(level), node::Kind::Map(_)) => {
+        (KeyType::Map(level) | KeyType::TextOr(level), node::NodeKind::Map(_)) => {
             check_map(level, node, place, path, report)
         }
-        (Kind::Named(level), node::Kind::Map(entries)) => check_named(level, entries, path, report),
-        (Kind::Steps(level, reserved), node::Kind::Map(entries)) => {
+        (KeyType::Named(level), node::NodeKind::Map(entries)) => check_named(level, entries, path, report),
+        (KeyType::Steps(level, reserved), node::NodeKind::Map(entries)) => {
             check_steps(level, reserved, entries, (node, path), report);
         }
-        (Kind::Texts, node::Kind::Map(entries)) => {
+        (KeyType::Texts, node::NodeKind::Map(entries)) => {
             for entry in entries {
-                check(Kind::AnyText, &entry.value, entry.place, &path.key(&entry.key), report);
+                check(KeyType::AnyText, &entry.value, entry.place, &path.key(&entry.key), report);
             }
         }
-        (Kind::Anything, _) | (Kind::Open, node::Kind::Map(_)) | (Kind::Flag, node::Kind::Bool(_)) => {}
-        (Kind::Whole(least), node::Kind::Int(text)) => check_integer(least, text, node, path, report),
-        (Kind::Scalar(scalar), _) => check_scalar(scalar, node, path, report),
-        (_, node::Kind::Text(text)) => check_text(kind, text, node, path, report),
-        _ => wrong(node, path, kind, report),
+        (KeyType::Anything, _)
+        | (KeyType::Open, node::NodeKind::Map(_))
+        | (KeyType::Flag, node::NodeKind::Bool(_)) => {}
+        (KeyType::Whole(least), node::NodeKind::Int(text)) => check_integer(least, text, node, path, report),
+        (KeyType::Scalar(scalar), _) => check_scalar(scalar, node, path, report),
+        (_, node::NodeKind::Text(text)) => check_text(kind, text, node, path, report),
+        _ => report_wrong_type(node, path, kind, report),
     }
 }
 
-fn check_named(level: &'static KeyContext, entries: &[Entry], path: &KeyPath, report: &mut Report) {
+fn check_named(level: &'static KeyContext, entries: &[MapEntry], path: &KeyPath, report: &mut LoadReport) {
     for entry in entries {
         let path = path.key(&entry.key);
         if entry.key.trim().is_empty() {
@@ -77,9 +79,9 @@ fn check_named(level: &'static KeyContext, entries: &[Entry], path: &KeyPath, re
 fn check_steps(
     level: &'static KeyContext,
     reserved: &[&str],
-    entries: &[Entry],
-    (node, path): (&Node, &KeyPath),
-    report: &mut Report,
+    entries: &[MapEntry],
+    (node, path): (&TreeNode, &KeyPath),
+    report: &mut LoadReport,
 ) {
     if entries.is_empty() {
         report.error(node.place, path, "no steps", "a workflow has at least one step");
@@ -95,100 +97,102 @@ fn check_steps(
     }
 }
 
-fn check_integer(least: u32, text: &str, node: &Node, path: &KeyPath, report: &mut Report) {
+fn check_integer(least: u32, text: &str, node: &TreeNode, path: &KeyPath, report: &mut LoadReport) {
     match integer(text) {
-        Some(value) if value < i128::from(least) => wrong(node, path, Kind::Whole(least), report),
-        None if text.starts_with('-') => wrong(node, path, Kind::Whole(least), report),
-        Some(value) if value <= i128::from(u32::MAX) => {}
-        _ => {
-            report.error(node.place, path, format!("found {}", node.found()), format!("at most {}", u32::MAX))
+        Some(value) if value < i128::from(least) => {
+            report_wrong_type(node, path, KeyType::Whole(least), report)
         }
+        None if text.starts_with('-') => report_wrong_type(node, path, KeyType::Whole(least), report),
+        Some(value) if value <= i128::from(u32::MAX) => {}
+        _ => report.error(
+            node.place,
+            path,
+            format!("found {}", node.description()),
+            format!("at most {}", u32::MAX),
+        ),
     }
 }
 
-fn check_scalar(scalar: &'static Scalar, node: &Node, path: &KeyPath, report: &mut Report) {
+fn check_scalar(scalar: &'static Scalar, node: &TreeNode, path: &KeyPath, report: &mut LoadReport) {
     match (scalar.check)(&node.kind) {
         Ok(()) => {}
-        Err(None) => wrong(node, path, Kind::Scalar(scalar), report),
+        Err(None) => report_wrong_type(node, path, KeyType::Scalar(scalar), report),
         Err(Some(why)) => {
-            let what = format!("found {}: {why}", node.found());
+            let what = format!("found {}: {why}", node.description());
             report.error(node.place, path, what, format!("expected {}", scalar.expected));
         }
     }
 }
 
-fn check_text(kind: Kind, text: &str, node: &Node, path: &KeyPath, report: &mut Report) {
+fn check_text(kind: KeyType, text: &str, node: &TreeNode, path: &KeyPath, report: &mut LoadReport) {
     let mut complain = |what: String, help: String| report.error(node.place, path, what, help);
     match kind {
-        Kind::AnyText => {}
-        Kind::Text
-        | Kind::TextOr(_)
-        | Kind::Commit
-        | Kind::Pattern
-        | Kind::Path
-        | Kind::File
-        | Kind::FreePath
-        | Kind::Segment(_)
+        KeyType::AnyText => {}
+        KeyType::Text
+        | KeyType::TextOr(_)
+        | KeyType::Commit
+        | KeyType::Pattern
+        | KeyType::Path
+        | KeyType::File
+        | KeyType::FreePath
+        | KeyType::Segment(_)
             if text.trim().is_empty() =>
         {
             complain("empty".to_owned(), format!("expected {}", kind.expected()));
         }
-        Kind::Text | Kind::TextOr(_) => {}
-        Kind::Version if text == "1" => {}
-        Kind::Version => {
-            complain(format!("found version {}", quoted(text)), "the only version is \"1\"".to_owned())
+        KeyType::Text | KeyType::TextOr(_) => {}
+        KeyType::Version if text == "1" => {}
+        KeyType::Version => {
+            complain(format!("found version {}", quote(text)), "the only version is \"1\"".to_owned())
         }
-        Kind::Commit if text.starts_with('-') => {
-            complain(format!("found {}", quoted(text)), "a commit cannot begin with \"-\"".to_owned());
+        KeyType::Commit if text.starts_with('-') => {
+            complain(format!("found {}", quote(text)), "a commit cannot begin with \"-\"".to_owned());
         }
-        Kind::Commit => {}
-        Kind::Path | Kind::File | Kind::FreePath | Kind::Pattern | Kind::Segment(_) => {
+        KeyType::Commit => {}
+        KeyType::Path | KeyType::File | KeyType::FreePath | KeyType::Pattern | KeyType::Segment(_) => {
             if let Err(reason) = check_name(kind, text) {
-                complain(
-                    format!("found {}: {reason}", quoted(text)),
-                    format!("expected {}", kind.expected()),
-                );
+                complain(format!("found {}: {reason}", quote(text)), format!("expected {}", kind.expected()));
             }
         }
-        Kind::Word(words) if words.contains(&text) => {}
-        Kind::Word(words) => {
+        KeyType::Word(words) if words.contains(&text) => {}
+        KeyType::Word(words) => {
             let near = nearest(text, words.iter().copied()).map(|word| format!("; did you mean \"{word}\"?"));
             let help = format!("expected {}{}", kind.expected(), near.unwrap_or_default());
-            complain(format!("found {}", quoted(text)), help);
+            complain(format!("found {}", quote(text)), help);
         }
-        _ => wrong(node, path, kind, report),
+        _ => report_wrong_type(node, path, kind, report),
     }
 }
 
 /// Complains about a value of the wrong type.
-fn wrong(node: &Node, path: &KeyPath, kind: Kind, report: &mut Report) {
+fn report_wrong_type(node: &TreeNode, path: &KeyPath, kind: KeyType, report: &mut LoadReport) {
     let help = match (kind, &node.kind) {
-        (Kind::Version, node::Kind::Int(text)) if text == "1" => {
+        (KeyType::Version, node::NodeKind::Int(text)) if text == "1" => {
             "put it in quotes: version: \"1\"".to_owned()
         }
         (
-            Kind::Text | Kind::AnyText | Kind::Segment(_),
-            node::Kind::Int(_) | node::Kind::Float(_) | node::Kind::Bool(_),
+            KeyType::Text | KeyType::AnyText | KeyType::Segment(_),
+            node::NodeKind::Int(_) | node::NodeKind::Float(_) | node::NodeKind::Bool(_),
         ) => {
             format!("expected {}; put it in quotes", kind.expected())
         }
         _ => format!("expected {}", kind.expected()),
     };
-    report.error(node.place, path, format!("found {}", node.found()), help);
+    report.error(node.place, path, format!("found {}", node.description()), help);
 }
 
-fn check_name(kind: Kind, text: &str) -> Result<(), String> {
+fn check_name(kind: KeyType, text: &str) -> Result<(), String> {
     match kind {
-        Kind::Segment(reserved) if reserved.contains(&text) => Err("a reserved name".to_owned()),
-        Kind::Segment(_) => segment(text),
-        Kind::File if matches!(text.rsplit(['/', '\\']).next(), Some("" | ".")) => {
+        KeyType::Segment(reserved) if reserved.contains(&text) => Err("a reserved name".to_owned()),
+        KeyType::Segment(_) => segment(text),
+        KeyType::File if matches!(text.rsplit(['/', '\\']).next(), Some("" | ".")) => {
             Err("it names a folder".to_owned())
         }
-        Kind::File => outside_git(text).and_then(|()| path_within(text)),
-        Kind::FreePath => {
+        KeyType::File => outside_git(text).and_then(|()| path_within(text)),
+        KeyType::FreePath => {
             outside_git(text).and_then(|()| path_within(text.strip_prefix('/').unwrap_or(text)))
         }
-        Kind::Pattern => pattern(text),
+        KeyType::Pattern => pattern(text),
         _ => path_within(text),
     }
 }
@@ -208,7 +212,7 @@ pub fn segment(text: &str) -> Result<(), String> {
     match text {
         "" => Err("it is empty".to_owned()),
         _ if is_git(text) => Err("it is the repository itself".to_owned()),
-        "." | ".." => Err(format!("{} names a folder of its own", quoted(text))),
+        "." | ".." => Err(format!("{} names a folder of its own", quote(text))),
         _ => match text.chars().find(|c| matches!(c, '/' | '\\') || c.is_control()) {
             Some(c) => Err(format!("the character {c:?}")),
             None if text.len() > 200 => Err("it is longer than 200 bytes".to_owned()),
@@ -259,23 +263,23 @@ pub fn pattern(text: &str) -> Result<(), String> {
 }
 
 /// Says what to do about a key that does not belong here.
-fn unknown(level: &KeyContext, entry: &Entry) -> String {
+fn unknown_key_help(level: &KeyContext, entry: &MapEntry) -> String {
     let name = entry.key.as_str();
     if name == "<<" {
         return "there are no merge keys in YAML 1.2; write the keys out".to_owned();
     }
     let near = nearest(name, level.keys.iter().map(|key| key.name));
-    let homes = homes(level, name);
+    let homes = other_contexts(level, name);
     let homes = homes.join(" or to ");
     match near {
         Some(near) if homes.is_empty() || same_letters(near, name) => format!("did you mean \"{near}\"?"),
         Some(near) => format!("did you mean \"{near}\"? \"{name}\" belongs to {homes}"),
-        None if homes.is_empty() => allowed(level),
+        None if homes.is_empty() => allowed_keys(level),
         None => format!("it belongs to {homes}"),
     }
 }
 
-fn allowed(level: &KeyContext) -> String {
+fn allowed_keys(level: &KeyContext) -> String {
     let keys = level.keys;
     if keys.len() > 10 {
         let by_command =
@@ -287,7 +291,7 @@ fn allowed(level: &KeyContext) -> String {
 }
 
 /// Returns where else a key of this name has a meaning.
-fn homes(level: &KeyContext, name: &str) -> Vec<&'static str> {
+fn other_contexts(level: &KeyContext, name: &str) -> Vec<&'static str> {
     let levels = level.format.levels.iter().copied();
     let all: Vec<&KeyContext> = levels.filter(|home| home.key(name).is_some()).collect();
     let run: Vec<&KeyContext> = all.iter().copied().filter(|home| !home.is_inert).collect();

@@ -10,9 +10,9 @@ pub(super) struct YamlError {
 }
 
 /// Explains an error of the parser.
-pub(super) fn broken(text: &str, error: &ScanError) -> YamlError {
+pub(super) fn explain(text: &str, error: &ScanError) -> YamlError {
     let offset = offset(error);
-    let said =
+    let problem =
         |offset, what: String, help| YamlError { offset, what: format!("not valid YAML: {what}"), help };
     match error.kind() {
         // The second is found behind the tab, the others where the value begins, lines above the tab.
@@ -20,19 +20,19 @@ pub(super) fn broken(text: &str, error: &ScanError) -> YamlError {
             let is_behind = *error.kind() == ErrorKind::TabInBlockIndentation;
             let from = if is_behind { line_break_before(text, offset) } else { Some(offset) };
             let tab = from.and_then(|from| tab_that_indents(text, from)).unwrap_or(offset);
-            said(tab, TAB.to_owned(), SPACES)
+            problem(tab, TAB.to_owned(), SPACES)
         }
         ErrorKind::UnclosedQuotedScalar | ErrorKind::DocumentIndicatorInQuotedScalar => {
-            said(offset, HAS_NO_END.to_owned(), "")
+            problem(offset, HAS_NO_END.to_owned(), "")
         }
         ErrorKind::InvalidQuotedScalarIndent => {
-            let Some(begin) = begin_of_quote(text, offset) else { return said(offset, error.info(), "") };
+            let Some(begin) = begin_of_quote(text, offset) else { return problem(offset, error.info(), "") };
             if rest(text, offset).trim().is_empty() {
-                return said(begin, HAS_NO_END.to_owned(), "");
+                return problem(begin, HAS_NO_END.to_owned(), "");
             }
             let line = line_of(text, offset);
             let what = format!("{HAS_NO_END} before line {line}, which is not indented as a part of it");
-            said(begin, what, "close it, or indent the lines that it goes on with")
+            problem(begin, what, "close it, or indent the lines that it goes on with")
         }
         // These are found where the quote begins, which may be many lines above.
         ErrorKind::UnknownQuotedScalarEscape
@@ -42,12 +42,12 @@ pub(super) fn broken(text: &str, error: &ScanError) -> YamlError {
         | ErrorKind::MissingLowSurrogate
         | ErrorKind::UnpairedLowSurrogate
         | ErrorKind::InvalidUnicodeEscape => match bad_escape(rest(text, offset)) {
-            Some((at, escape)) => said(
+            Some((at, escape)) => problem(
                 offset + at,
                 format!("there is no escape {escape}"),
                 "write \\\\ for a backslash, or use single quotes",
             ),
-            None => said(offset, error.info(), ""),
+            None => problem(offset, error.info(), ""),
         },
         ErrorKind::InvalidColonPlacement
         | ErrorKind::ExpectedFlowMappingSeparator
@@ -57,17 +57,17 @@ pub(super) fn broken(text: &str, error: &ScanError) -> YamlError {
             Some(begin) if indent_of(text, offset) <= indent_of(text, begin) => {
                 let what =
                     format!("the bracket that begins here has no end before line {}", line_of(text, offset));
-                said(begin, what, "close it")
+                problem(begin, what, "close it")
             }
             Some(begin) => {
                 let what = format!("{}; a bracket is open since line {}", error.info(), line_of(text, begin));
-                said(offset, what, "close it, or put a comma between its parts")
+                problem(offset, what, "close it, or put a comma between its parts")
             }
-            None => said(offset, error.info(), ""),
+            None => problem(offset, error.info(), ""),
         },
         _ => match tab_right_before(text, offset) {
-            Some(tab) => said(tab, TAB.to_owned(), SPACES),
-            None => said(offset, error.info(), ""),
+            Some(tab) => problem(tab, TAB.to_owned(), SPACES),
+            None => problem(offset, error.info(), ""),
         },
     }
 }
@@ -103,7 +103,8 @@ fn tab_that_indents(text: &str, offset: usize) -> Option<usize> {
 /// Returns where a tab is that indents the word at `offset`.
 fn tab_right_before(text: &str, offset: usize) -> Option<usize> {
     let start = line_start(text, offset);
-    let indent = text.get(start..offset).filter(|it| it.trim_start_matches([' ', '\t']).is_empty())?;
+    let indent =
+        text.get(start..offset).filter(|indent| indent.trim_start_matches([' ', '\t']).is_empty())?;
     indent.find('\t').map(|at| start + at)
 }
 
@@ -174,6 +175,6 @@ fn escape_length(text: &str) -> Result<usize, usize> {
 }
 
 fn hexadecimal(digits: &str) -> Option<u32> {
-    let is_number = digits.bytes().all(|it| it.is_ascii_hexdigit());
+    let is_number = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     u32::from_str_radix(digits, 16).ok().filter(|_| is_number)
 }

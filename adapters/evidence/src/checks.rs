@@ -16,13 +16,13 @@ use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::evidence::CommandResult;
 use unstuck_core::id::Blob;
 use unstuck_core::truncate;
-use unstuck_failures::check_command::{self, BaselineOutput, CommandOutput, STREAM_MAX};
-use unstuck_failures::{Confidence, Failure, Fingerprint, Listed, UNREAD_REPORT};
+use unstuck_failures::check_command::{self, BaselineOutput, CheckOutput, STREAM_MAX};
+use unstuck_failures::{Confidence, Failure, Fingerprint, RecordedTestNames, UNREAD_REPORT};
 use unstuck_files::safe_dir;
 use unstuck_process as process;
-use unstuck_process::blocking_task::{Unfinished, blocking, within};
+use unstuck_process::blocking_task::{Unfinished, blocking, run_with_limit};
 use unstuck_process::redact::Redactor;
-use unstuck_process::{ProcessSpec, StopRequest, StopSignal};
+use unstuck_process::{ProcessSpec, StopReceiver, StopRequest};
 use unstuck_store::blobs::BlobStore;
 
 use crate::remaining;
@@ -38,7 +38,7 @@ const READING_MIN: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct Suite {
     /// The commands, in their order.
-    pub commands: Vec<Command>,
+    pub commands: Vec<SuiteCommand>,
     /// How often a failing one is run; at least 1.
     pub observations: u32,
     /// Most time of all together.
@@ -59,7 +59,7 @@ impl fmt::Debug for SideEffectCheck {
 
 impl SideEffectCheck {
     /// Returns the changed files; runs on another thread.
-    pub async fn look(&self) -> Vec<String> {
+    pub async fn changed_files(&self) -> Vec<String> {
         let look = Arc::clone(&self.0);
         blocking(move || look()).await
     }
@@ -67,7 +67,7 @@ impl SideEffectCheck {
 
 /// A command of a check.
 #[derive(Clone, Debug)]
-pub struct Command {
+pub struct SuiteCommand {
     /// Its command line.
     pub run: String,
     /// How it is run.
@@ -84,28 +84,29 @@ pub async fn run(
     suite: Suite,
     blobs: &Arc<dyn BlobStore>,
     redactor: &Redactor,
-    stop: StopSignal,
+    stop: StopReceiver,
     mut show: impl FnMut(&str) + Send,
 ) -> (Outcome, Vec<CommandResult>) {
     let end = Instant::now() + suite.limit;
-    let mut together = Outcome::of(Exit::Code(0));
+    let mut together = Outcome::from_exit(Exit::Code(0));
     let mut results = Vec::new();
-    for Command { run, spec, reports, before } in suite.commands {
+    for SuiteCommand { run, spec, reports, before } in suite.commands {
         let mut seen: Option<CommandResult> = None;
         for _ in 0..suite.observations.max(1) {
             let spec = ProcessSpec { limit: end.saturating_duration_since(Instant::now()), ..spec.clone() };
             let cwd = spec.cwd.clone();
-            let watched = Reports::look(&cwd, &reports);
+            let reports_before = Reports::find(&cwd, &reports);
             let mut outcome = process::run(spec, &**blobs, redactor, stop.clone(), &mut show).await;
-            let (reports, notes) = watched.written();
+            let (reports, notes) = reports_before.read_new();
             outcome.notes.extend(notes);
-            let redacted =
-                |(name, it): &(String, Vec<u8>)| (name.clone(), redactor.redact_bytes(it).0.into_owned());
+            let redacted = |(name, bytes): &(String, Vec<u8>)| {
+                (name.clone(), redactor.redact_bytes(bytes).0.into_owned())
+            };
             let reports = reports.iter().map(redacted).collect();
             let limit = end.saturating_duration_since(Instant::now()).clamp(READING_MIN, READING_MAX);
             let reading = EndedCommand { run: &run, cwd: &cwd, reports, before: before.clone(), limit };
             let read = reading.result_of(&mut outcome, blobs, &stop).await;
-            add(&mut together, &run, outcome);
+            add_outcome(&mut together, &run, outcome);
             let Ok(result) = read else {
                 // An earlier observation that was read says more than one that was not.
                 seen = seen.or(read.err());
@@ -116,14 +117,14 @@ pub async fn run(
                 seen = Some(result);
                 if again { continue } else { break }
             };
-            let observed = both(&first, result, before.as_deref());
+            let observed = merge(&first, result, before.as_deref());
             let differs = observed.flaky.len() > first.flaky.len() || observed.passed();
             let changed = match &suite.witness {
-                Some(witness) if differs => witness.look().await,
+                Some(witness) if differs => witness.changed_files().await,
                 _ => Vec::new(),
             };
             if !changed.is_empty() {
-                together.notes.push(otherwise(&run, &changed));
+                together.notes.push(rerun_note(&run, &changed));
                 // The first result counts, since it comes from the files as the worker left them.
                 seen = Some(CommandResult { duration: observed.duration, ..first });
                 break;
@@ -170,7 +171,7 @@ impl EndedCommand<'_> {
         self,
         outcome: &mut Outcome,
         blobs: &Arc<dyn BlobStore>,
-        stop: &StopSignal,
+        stop: &StopReceiver,
     ) -> Result<CommandResult, CommandResult> {
         let Self { run, cwd, reports, before, limit } = self;
         let (names, reports): (Vec<String>, Vec<Vec<u8>>) = reports.into_iter().unzip();
@@ -188,7 +189,7 @@ impl EndedCommand<'_> {
             flaky: Vec::new(),
             confidence: Confidence::Low,
             tests: None,
-            listed: Listed::default(),
+            listed: RecordedTestNames::default(),
             observations: 1,
             numbers: Vec::new(),
         };
@@ -212,8 +213,8 @@ impl EndedCommand<'_> {
             let ends = [outcome.answer.clone(), outcome.stderr_tail.clone()];
             move || {
                 let [stdout, stderr] = [(bare.stdout, &ends[0]), (bare.stderr, &ends[1])]
-                    .map(|(blob, end)| whole(blob.as_ref(), end, &*blobs, STREAM_MAX));
-                let printed = CommandOutput::new(stdout, stderr, reports);
+                    .map(|(blob, end)| full_output(blob.as_ref(), end, &*blobs, STREAM_MAX));
+                let printed = CheckOutput::new(stdout, stderr, reports);
                 let kept = |blob: &Blob, max| blobs.end(blob, max);
                 let mut result =
                     check_command::read(bare, &cwd.to_string_lossy(), &printed, before.as_deref(), &kept);
@@ -222,7 +223,7 @@ impl EndedCommand<'_> {
                 (result, notes)
             }
         };
-        match within(limit, stop, work).await {
+        match run_with_limit(limit, stop, work).await {
             Ok((result, notes)) => {
                 outcome.notes.extend(notes);
                 Ok(result)
@@ -234,11 +235,11 @@ impl EndedCommand<'_> {
             Err(Unfinished::TimedOut(limit)) => {
                 outcome
                     .notes
-                    .push(unread(&format!("reading it took longer than {:.0} s", limit.as_secs_f64())));
+                    .push(unread_note(&format!("reading it took longer than {:.0} s", limit.as_secs_f64())));
                 Err(unparsed(bare, outcome, cwd, before.as_deref()))
             }
             Err(Unfinished::NoThread(error)) => {
-                outcome.notes.push(unread(&format!("the system gave no thread: {error}")));
+                outcome.notes.push(unread_note(&format!("the system gave no thread: {error}")));
                 Err(unparsed(bare, outcome, cwd, before.as_deref()))
             }
         }
@@ -246,7 +247,7 @@ impl EndedCommand<'_> {
 }
 
 /// Says that an output was not read.
-fn unread(why: &str) -> String {
+fn unread_note(why: &str) -> String {
     format!("the output was not read for failures, only the exit status counts: {why}")
 }
 
@@ -258,36 +259,37 @@ fn unparsed(
     before: Option<&BaselineOutput>,
 ) -> CommandResult {
     let cwd = cwd.to_string_lossy();
-    let ends = unstuck_failures::Output {
+    let ends = unstuck_failures::ToolOutput {
         command: &bare.run,
         cwd: &cwd,
         exit_code: bare.exit.code(),
         stdout: outcome.answer.as_bytes(),
         stderr: outcome.stderr_tail.as_bytes(),
-        ..unstuck_failures::Output::default()
+        ..unstuck_failures::ToolOutput::default()
     };
     let failures = unstuck_failures::unparsed(&ends);
     let naming = before.map(|before| before.result.listed.naming.clone()).unwrap_or_default();
-    CommandResult { failures, listed: Listed { naming, ..Listed::default() }, ..bare }
+    CommandResult { failures, listed: RecordedTestNames { naming, ..RecordedTestNames::default() }, ..bare }
 }
 
 /// Puts the names of reports that could not be read into their failures, and returns a note for each.
 fn name_unread(result: &mut CommandResult, names: &[String], reports: &[Vec<u8>]) -> Vec<String> {
     let mut notes = Vec::new();
-    if !result.failures.iter().any(|it| it.kind == UNREAD_REPORT) {
+    if !result.failures.iter().any(|failure| failure.kind == UNREAD_REPORT) {
         return notes;
     }
     for (name, bytes) in names.iter().zip(reports) {
-        let output = unstuck_failures::Output {
+        let output = unstuck_failures::ToolOutput {
             exit_code: Some(0),
             reports: vec![unstuck_failures::MachineReport { format: "", bytes }],
-            ..unstuck_failures::Output::default()
+            ..unstuck_failures::ToolOutput::default()
         };
-        for unread in unstuck_failures::extract(&output).failures.iter().filter(|it| it.kind == UNREAD_REPORT)
+        for unread in
+            unstuck_failures::extract(&output).failures.iter().filter(|failure| failure.kind == UNREAD_REPORT)
         {
             let said = unread.message.trim_start_matches("a report ");
             notes.push(format!("the report {name} {said}"));
-            let own = result.failures.iter_mut().find(|it| it.fingerprint == unread.fingerprint);
+            let own = result.failures.iter_mut().find(|failure| failure.fingerprint == unread.fingerprint);
             own.into_iter().for_each(|own| own.message = format!("the report {name} {said}"));
         }
     }
@@ -295,16 +297,16 @@ fn name_unread(result: &mut CommandResult, names: &[String], reports: &[Vec<u8>]
 }
 
 /// Returns all of an output; the end of one of more than `max` bytes.
-pub(crate) fn whole(blob: Option<&Blob>, text: &str, blobs: &dyn BlobStore, max: u64) -> Vec<u8> {
+pub(crate) fn full_output(blob: Option<&Blob>, text: &str, blobs: &dyn BlobStore, max: u64) -> Vec<u8> {
     let Some(blob) = blob.filter(|blob| blob.size > u64::try_from(text.len()).unwrap_or(u64::MAX)) else {
         return text.as_bytes().to_vec();
     };
-    latest(blob, blobs, max).unwrap_or_else(|_| text.as_bytes().to_vec())
+    read_end(blob, blobs, max).unwrap_or_else(|_| text.as_bytes().to_vec())
 }
 
 /// Reads the end of an output that this process has just stored. If it is a file, the part in front of the end is
 /// skipped, whatever its size.
-fn latest(blob: &Blob, blobs: &dyn BlobStore, max: u64) -> io::Result<Vec<u8>> {
+fn read_end(blob: &Blob, blobs: &dyn BlobStore, max: u64) -> io::Result<Vec<u8>> {
     let Some(path) = blobs.file(blob).filter(|_| blob.size > max) else {
         return blobs.end(blob, max);
     };
@@ -326,7 +328,7 @@ pub(crate) fn tail(outcome: &Outcome) -> String {
 }
 
 /// Says why what failed at first does not count as flaky.
-fn otherwise(run: &str, changed: &[String]) -> String {
+fn rerun_note(run: &str, changed: &[String]) -> String {
     const NAMED_MAX: usize = 5;
     let named = changed.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
     let more = if changed.len() > NAMED_MAX { ", ..." } else { "" };
@@ -341,29 +343,31 @@ fn may_be_flaky(result: &CommandResult) -> bool {
 }
 
 /// Merges another observation: failures of every observation are kept.
-fn both(before: &CommandResult, now: CommandResult, baseline: Option<&BaselineOutput>) -> CommandResult {
+fn merge(before: &CommandResult, now: CommandResult, baseline: Option<&BaselineOutput>) -> CommandResult {
     let failed = baseline.map_or(&[][..], |baseline| &baseline.result.listed.failed);
     let (old, new) = (before.set(), now.set());
     let passed = now.passed();
     // If each run has a failure that the other lacks, it may be one failure that changes its name.
     let changes = !passed && !old.without(&new).is_empty() && !new.without(&old).is_empty();
-    let in_both = |it: &Failure| old.contains(&it.fingerprint) && new.contains(&it.fingerprint);
-    let stays = |it: &Failure| changes || (!passed && in_both(it));
-    let mut told: BTreeSet<Fingerprint> = before.flaky.iter().map(|it| it.fingerprint.clone()).collect();
-    let come_and_go = now.failures.iter().chain(&before.failures).filter(|it| !stays(it));
-    let more = come_and_go.filter(|it| told.insert(it.fingerprint.clone())).cloned();
+    let in_both =
+        |failure: &Failure| old.contains(&failure.fingerprint) && new.contains(&failure.fingerprint);
+    let stays = |failure: &Failure| changes || (!passed && in_both(failure));
+    let mut told: BTreeSet<Fingerprint> =
+        before.flaky.iter().map(|failure| failure.fingerprint.clone()).collect();
+    let come_and_go = now.failures.iter().chain(&before.failures).filter(|failure| !stays(failure));
+    let more = come_and_go.filter(|failure| told.insert(failure.fingerprint.clone())).cloned();
     CommandResult {
         flaky: before.flaky.iter().cloned().chain(more).collect(),
-        failures: now.failures.iter().filter(|it| stays(it)).cloned().collect(),
+        failures: now.failures.iter().filter(|failure| stays(failure)).cloned().collect(),
         duration: before.duration.plus(now.duration),
-        listed: before.listed.and(&now.listed, failed),
+        listed: before.listed.merge(&now.listed, failed),
         observations: before.observations.saturating_add(1),
         ..now
     }
 }
 
 /// Adds the outcome of one command to the combined outcome.
-fn add(together: &mut Outcome, run: &str, outcome: Outcome) {
+fn add_outcome(together: &mut Outcome, run: &str, outcome: Outcome) {
     together.duration = together.duration.plus(outcome.duration);
     together.processes_ended = together.processes_ended.saturating_add(outcome.processes_ended);
     together.redactions = together.redactions.saturating_add(outcome.redactions);
@@ -384,8 +388,9 @@ fn exit_of_all(results: &[CommandResult], so_far: Exit) -> Exit {
     if so_far == Exit::Stopped {
         return so_far;
     }
-    let first =
-        |wanted: fn(&Exit) -> bool| results.iter().map(|it| &it.exit).find(|exit| wanted(exit)).cloned();
+    let first = |wanted: fn(&Exit) -> bool| {
+        results.iter().map(|result| &result.exit).find(|exit| wanted(exit)).cloned()
+    };
     first(|exit| exit.could_not_run() || matches!(exit, Exit::Asks(_)))
         .or_else(|| first(|exit| matches!(exit, Exit::TimedOut | Exit::Idle | Exit::Probed(_))))
         .or_else(|| first(|exit| *exit != Exit::Code(0)).map(|_| Exit::Code(1)))

@@ -55,23 +55,23 @@ impl MovedAside {
 ///
 /// `path` leads out of the workspace, or the entry can be neither removed nor renamed. The message names the path.
 pub fn move_aside(workspace: &Path, path: &Path) -> io::Result<Option<MovedAside>> {
-    named(path, || {
-        let Some(place) = Place::find(workspace, path)? else { return Ok(None) };
-        let Some(found) = place.look()? else { return Ok(None) };
-        match found {
-            Found::Link => {
+    with_path(path, || {
+        let Some(place) = DecisionPath::find(workspace, path)? else { return Ok(None) };
+        let Some(kind) = place.kind()? else { return Ok(None) };
+        match kind {
+            EntryKind::Link => {
                 let target = place.link_target()?;
                 place.remove()?;
                 Ok(Some(MovedAside::LinkRemoved(target)))
             }
-            Found::File(size) if size <= SIZE_MAX => {
+            EntryKind::File(size) if size <= SIZE_MAX => {
                 let bytes = place.read()?;
                 place.remove()?;
                 Ok(Some(MovedAside::Removed(bytes)))
             }
-            Found::File(size) => place.rename(format!("a file of {size} bytes")).map(Some),
-            Found::Folder => place.rename("a folder".to_owned()).map(Some),
-            Found::Other => place.rename("a pipe, socket or device".to_owned()).map(Some),
+            EntryKind::File(size) => place.rename(format!("a file of {size} bytes")).map(Some),
+            EntryKind::Folder => place.rename("a folder".to_owned()).map(Some),
+            EntryKind::Other => place.rename("a pipe, socket or device".to_owned()).map(Some),
         }
     })
 }
@@ -89,13 +89,13 @@ pub fn leads_nowhere(refused: &io::Error) -> bool {
 ///
 /// The entry cannot be renamed. The message names the folder.
 pub fn clear_way(workspace: &Path, name: &str) -> io::Result<Option<String>> {
-    named(Path::new(name), || {
+    with_path(Path::new(name), || {
         let folder = SafeDir::root(&workspace.canonicalize()?)?;
-        let place = Place { folder, name: name.as_bytes().to_vec() };
-        let what = match place.look()? {
-            None | Some(Found::Folder | Found::Link) => return Ok(None),
-            Some(Found::File(_)) => "a file",
-            Some(Found::Other) => "a pipe, socket or device",
+        let place = DecisionPath { folder, name: name.as_bytes().to_vec() };
+        let what = match place.kind()? {
+            None | Some(EntryKind::Folder | EntryKind::Link) => return Ok(None),
+            Some(EntryKind::File(_)) => "a file",
+            Some(EntryKind::Other) => "a pipe, socket or device",
         };
         let to = place.rename_aside()?;
         Ok(Some(format!("{what} stood in place of the folder {name} and was renamed to {to}")))
@@ -117,7 +117,7 @@ pub fn read(workspace: &Path, path: &Path) -> DecisionFile {
 /// `path` exists or leads out of the workspace, or the file cannot be written. The message names the path.
 pub fn put_back(workspace: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     prepare(workspace, path)?;
-    named(path, || match Place::find(workspace, path)? {
+    with_path(path, || match DecisionPath::find(workspace, path)? {
         Some(place) => place.folder.create(&place.name)?.write_all(bytes),
         None => Err(io::ErrorKind::NotFound.into()),
     })
@@ -129,7 +129,7 @@ pub fn put_back(workspace: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// `path` leads out of the workspace, or a folder cannot be created. The message names the path.
 pub fn prepare(workspace: &Path, path: &Path) -> io::Result<()> {
-    named(path, || Place::prepare(workspace, path))
+    with_path(path, || DecisionPath::prepare(workspace, path))
 }
 
 /// Writes a verdict atomically. Creates the folders that it needs.
@@ -157,12 +157,13 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn try_read(workspace: &Path, path: &Path) -> Result<Vec<u8>, Refusal> {
-    let place = Place::find(workspace, path).map_err(|error| refusal(&error))?.ok_or(Refusal::Missing)?;
-    match place.look().map_err(|error| refusal(&error))? {
+    let place =
+        DecisionPath::find(workspace, path).map_err(|error| refusal(&error))?.ok_or(Refusal::Missing)?;
+    match place.kind().map_err(|error| refusal(&error))? {
         None => Err(Refusal::Missing),
-        Some(Found::File(0)) => Err(Refusal::Empty),
-        Some(Found::File(size)) if size > SIZE_MAX => Err(Refusal::TooLarge),
-        Some(Found::File(_)) => match place.read() {
+        Some(EntryKind::File(0)) => Err(Refusal::Empty),
+        Some(EntryKind::File(size)) if size > SIZE_MAX => Err(Refusal::TooLarge),
+        Some(EntryKind::File(_)) => match place.read() {
             Ok(bytes) if bytes.is_empty() => Err(Refusal::Empty),
             result => result.map_err(|error| refusal(&error)),
         },
@@ -170,7 +171,7 @@ fn try_read(workspace: &Path, path: &Path) -> Result<Vec<u8>, Refusal> {
     }
 }
 
-/// Returns the refusal for an error of [`Place`].
+/// Returns the refusal for an error of [`DecisionPath`].
 fn refusal(error: &io::Error) -> Refusal {
     match error.kind() {
         io::ErrorKind::NotFound => Refusal::Missing,
@@ -184,12 +185,12 @@ fn refusal(error: &io::Error) -> Refusal {
 /// The entry is not a file.
 const NOT_REGULAR: io::ErrorKind = io::ErrorKind::InvalidInput;
 
-fn named<T>(path: &Path, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+fn with_path<T>(path: &Path, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     work().map_err(|error| io::Error::new(error.kind(), format!("decision file {}: {error}", path.display())))
 }
 
 /// The entry at a path.
-enum Found {
+enum EntryKind {
     File(u64),
     Link,
     Folder,
@@ -197,12 +198,12 @@ enum Found {
 }
 
 /// A name in an open folder that was reached through no link.
-struct Place {
+struct DecisionPath {
     folder: SafeDir,
     name: Vec<u8>,
 }
 
-impl Place {
+impl DecisionPath {
     /// Returns `None` if one of the folders is missing.
     fn find(workspace: &Path, path: &Path) -> io::Result<Option<Self>> {
         let path = inside(path).ok_or_else(leads_out)?;
@@ -218,23 +219,23 @@ impl Place {
         SafeDir::root(&workspace.canonicalize()?)?.make_below(safe_dir::split(&path).0).map(drop)
     }
 
-    fn look(&self) -> io::Result<Option<Found>> {
-        let seen = match self.folder.look(&self.name) {
+    fn kind(&self) -> io::Result<Option<EntryKind>> {
+        let seen = match self.folder.metadata(&self.name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             seen => seen?,
         };
         Ok(Some(match seen.mode & TYPE {
-            FILE => Found::File(seen.stamp.size),
-            LINK => Found::Link,
-            FOLDER => Found::Folder,
-            _ => Found::Other,
+            FILE => EntryKind::File(seen.stamp.size),
+            LINK => EntryKind::Link,
+            FOLDER => EntryKind::Folder,
+            _ => EntryKind::Other,
         }))
     }
 
     /// Reads a file of at most [`SIZE_MAX`] bytes, whatever is there by now.
     fn read(&self) -> io::Result<Vec<u8>> {
         let file = self.folder.open_file(&self.name)?;
-        if !safe_dir::look_at(&file)?.is(FILE) {
+        if !safe_dir::metadata_of(&file)?.is(FILE) {
             return Err(io::Error::new(NOT_REGULAR, "it is no regular file"));
         }
         let mut bytes = Vec::new();
@@ -261,7 +262,7 @@ impl Place {
     fn rename_aside(&self) -> io::Result<String> {
         for number in 1..1000 {
             let to = format!("{}.stale-{number}", String::from_utf8_lossy(&self.name));
-            match self.folder.look(to.as_bytes()) {
+            match self.folder.metadata(to.as_bytes()) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     self.folder.rename(&self.name, to.as_bytes())?;
                     return Ok(to);

@@ -28,9 +28,11 @@ pub(crate) fn count(failures: &mut [Failure], cwd: &Path) {
 /// Returns how many lines a file has; `None` if it is elsewhere, too large or cannot be read.
 fn lines_of(cwd: &Path, file: &str) -> Option<u32> {
     let is_below =
-        Path::new(file).components().all(|it| matches!(it, Component::Normal(_) | Component::CurDir));
+        Path::new(file).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     let path = cwd.join(file);
-    if !is_below || !path.metadata().is_ok_and(|it| it.is_file() && it.len() <= FILE_BYTES_MAX) {
+    if !is_below
+        || !path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= FILE_BYTES_MAX)
+    {
         return None;
     }
     let bytes = fs::read(path).ok()?; // unread, so nothing is measured
@@ -40,7 +42,7 @@ fn lines_of(cwd: &Path, file: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use unstuck_core::evidence::{Location, What};
+    use unstuck_core::evidence::{FailureSubject, Location};
 
     use super::*;
 
@@ -60,7 +62,7 @@ mod tests {
             (&outside, Some(1), None),
             (".", Some(1), None),
         ] {
-            let mut failure = Failure::named("t", "k", What::Whole, "");
+            let mut failure = Failure::synthetic("t", "k", FailureSubject::Whole, "");
             failure.location = Some(Location { file: file.to_owned(), line });
             let mut failures = [failure];
             count(&mut failures, folder.path());

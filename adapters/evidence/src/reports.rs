@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use unstuck_core::judge::scope::Patterns;
+use unstuck_core::judge::scope::PathPatterns;
 
 /// Maximum number of files and folders to visit.
 const ENTRIES_MAX: usize = 500_000;
@@ -22,26 +22,26 @@ const REPORT_BYTES_MAX: u64 = 32 << 20;
 pub struct Reports<'a> {
     root: &'a Path,
     patterns: &'a [String],
-    before: Found,
+    before: ReportFiles,
 }
 
 /// The files that match, and whether there may be more.
-type Found = (BTreeMap<PathBuf, Stamp>, bool);
+type ReportFiles = (BTreeMap<PathBuf, FileStamp>, bool);
 
 /// The metadata that changes when a file is written.
-type Stamp = (u64, Option<SystemTime>);
+type FileStamp = (u64, Option<SystemTime>);
 
 impl<'a> Reports<'a> {
     /// Finds the files that match one of the patterns.
-    pub fn look(root: &'a Path, patterns: &'a [String]) -> Self {
-        Self { root, patterns, before: found(root, patterns) }
+    pub fn find(root: &'a Path, patterns: &'a [String]) -> Self {
+        Self { root, patterns, before: find_reports(root, patterns) }
     }
 
     /// Returns the reports that were written since, sorted by name, each with its name; and a sentence for each report
     /// that is not read.
-    pub fn written(self) -> (Vec<(String, Vec<u8>)>, Vec<String>) {
+    pub fn read_new(self) -> (Vec<(String, Vec<u8>)>, Vec<String>) {
         let (mut reports, mut notes) = (Vec::new(), Vec::new());
-        let (now, is_cut) = found(self.root, self.patterns);
+        let (now, is_cut) = find_reports(self.root, self.patterns);
         if is_cut || self.before.1 {
             notes.push(format!("reports were looked for in the first {ENTRIES_MAX} files only"));
         }
@@ -56,7 +56,7 @@ impl<'a> Reports<'a> {
             }
             match fs::read(&path) {
                 // Comparing and redacting need text.
-                Ok(bytes) => reports.push((name, unstuck_failures::decoded(&bytes).into_owned())),
+                Ok(bytes) => reports.push((name, unstuck_failures::decode(&bytes).into_owned())),
                 Err(error) => notes.push(format!("the report {name} is not read: {error}")),
             }
         }
@@ -67,12 +67,12 @@ impl<'a> Reports<'a> {
     }
 }
 
-fn found(root: &Path, patterns: &[String]) -> Found {
+fn find_reports(root: &Path, patterns: &[String]) -> ReportFiles {
     let mut found = BTreeMap::new();
     let mut looked_at = 0;
-    let matcher = Patterns::new(patterns.iter().map(String::as_str));
+    let matcher = PathPatterns::new(patterns.iter().map(String::as_str));
     for pattern in patterns.iter().filter(|pattern| !pattern.starts_with('!')) {
-        let mut folders = vec![root.join(beginning(pattern))];
+        let mut folders = vec![root.join(literal_prefix(pattern))];
         while let Some(path) = folders.pop() {
             let Ok(seen) = fs::symlink_metadata(&path) else { continue };
             looked_at += 1;
@@ -82,7 +82,7 @@ fn found(root: &Path, patterns: &[String]) -> Found {
             if seen.is_dir() {
                 let entries = fs::read_dir(&path).into_iter().flatten().flatten();
                 folders.extend(entries.map(|entry| entry.path()));
-            } else if seen.is_file() && is_meant(root, &path, &matcher) {
+            } else if seen.is_file() && is_match(root, &path, &matcher) {
                 found.insert(path, (seen.len(), seen.modified().ok()));
             }
         }
@@ -90,7 +90,7 @@ fn found(root: &Path, patterns: &[String]) -> Found {
     (found, false)
 }
 
-fn is_meant(root: &Path, path: &Path, matcher: &Patterns) -> bool {
+fn is_match(root: &Path, path: &Path, matcher: &PathPatterns) -> bool {
     path.strip_prefix(root)
         .ok()
         .and_then(Path::to_str)
@@ -98,7 +98,7 @@ fn is_meant(root: &Path, path: &Path, matcher: &Patterns) -> bool {
 }
 
 /// Returns the folders that a pattern begins with, before anything special in it.
-fn beginning(pattern: &str) -> PathBuf {
+fn literal_prefix(pattern: &str) -> PathBuf {
     let plain = pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', '{']));
     plain.filter(|part| !part.is_empty() && *part != ".").collect()
 }
@@ -118,17 +118,17 @@ mod tests {
         write("out/old.xml", "old");
         write("out/again.xml", "before");
         let patterns = ["out/**/*.xml".to_owned(), "one.json".to_owned()];
-        let reports = Reports::look(root.path(), &patterns);
+        let reports = Reports::find(root.path(), &patterns);
         write("out/again.xml", "after!");
         write("out/deep/new.xml", "new");
         write("out/new.txt", "text");
         write("one.json", "{}");
-        let (written, notes) = reports.written();
+        let (written, notes) = reports.read_new();
         let named = [("one.json", "{}"), ("out/again.xml", "after!"), ("out/deep/new.xml", "new")];
         let named = named.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
         assert_eq!(written, named);
         assert!(notes.is_empty(), "{notes:?}");
-        let (written, notes) = Reports::look(root.path(), &patterns).written();
+        let (written, notes) = Reports::find(root.path(), &patterns).read_new();
         assert!(written.is_empty());
         assert_eq!(notes, ["no report was written to out/**/*.xml, one.json; the output was read"]);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use unstuck_evidence::checks::{self, Command, Suite};
+use unstuck_evidence::checks::{self, Suite, SuiteCommand};
 use unstuck_process as process;
 use unstuck_process::redact::Redactor;
 use unstuck_process::{IdlePolicy, ProcessSpec};
@@ -31,7 +31,7 @@ fn check(commands: &[&str], observations: u32, want: Expect) {
             grace: Duration::from_secs(1),
             mark: mark.clone(),
         };
-        Command { run: (*run).to_owned(), spec, reports: Vec::new(), before: None }
+        SuiteCommand { run: (*run).to_owned(), spec, reports: Vec::new(), before: None }
     };
     let suite = Suite {
         commands: commands.iter().map(spec).collect(),
@@ -44,10 +44,10 @@ fn check(commands: &[&str], observations: u32, want: Expect) {
     let blobs: Arc<dyn BlobStore> = Arc::new(MemoryBlobs::default());
     let (outcome, results) =
         runtime.block_on(async { checks::run(suite, &blobs, &redactor, process::never(), |_| {}).await });
-    let shown = results.iter().map(|it| {
-        let failures: Vec<_> = it.failures.iter().map(unstuck_core::judge::gate::name).collect();
-        let flaky: Vec<_> = it.flaky.iter().map(unstuck_core::judge::gate::name).collect();
-        format!("\n{:?} {failures:?} flaky {flaky:?}, {} times", it.exit, it.observations)
+    let shown = results.iter().map(|result| {
+        let failures: Vec<_> = result.failures.iter().map(unstuck_core::judge::gate::name).collect();
+        let flaky: Vec<_> = result.flaky.iter().map(unstuck_core::judge::gate::name).collect();
+        format!("\n{:?} {failures:?} flaky {flaky:?}, {} times", result.exit, result.observations)
     });
     want.assert_eq(&format!("{:?}{}\n", outcome.exit, shown.collect::<String>()));
 }

@@ -12,10 +12,10 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use unstuck_core::completion::{
-    Checklist, Condition, Extractor, Pattern, Phase, Run, SuccessWhen, Validator,
+    Checklist, Condition, Extractor, FailurePattern, SuccessWhen, Timing, Validator, ValidatorKind,
 };
 use unstuck_core::event::Exit;
-use unstuck_core::evidence::{Report, ValidatorOutcome};
+use unstuck_core::evidence::{FailureReport, ValidatorOutcome};
 use unstuck_core::id::Millis;
 use unstuck_evidence::validators::extract::{
     ParsedOutput, RepositoryInfo, ValidatorOutput, extract, unformatted,
@@ -99,7 +99,7 @@ fn below_the_root_of_a_repository_paths_begin_at_the_folder() {
 fn holds(wanted: &Value, got: &Value) -> bool {
     match (wanted, got) {
         (Value::Object(wanted), Value::Object(got)) => {
-            wanted.iter().all(|(name, value)| got.get(name).is_some_and(|it| holds(value, it)))
+            wanted.iter().all(|(name, value)| got.get(name).is_some_and(|actual| holds(value, actual)))
         }
         (Value::Array(wanted), Value::Array(got)) => {
             wanted.len() == got.len() && wanted.iter().zip(got).all(|(wanted, got)| holds(wanted, got))
@@ -111,7 +111,7 @@ fn holds(wanted: &Value, got: &Value) -> bool {
 /// A command that ended so, within bounds of two minutes and a thousand bytes.
 fn ended<'a>(exit: &'a Exit, stdout: &'a [u8], stderr: &'a [u8]) -> CommandEnd<'a> {
     let (limit, output_max) = (Millis::from_secs(120), 1000);
-    CommandEnd { exit, stdout, stderr, recognised: false, limit, output_max }
+    CommandEnd { exit, stdout, stderr, recognized: false, limit, output_max }
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn outputs_are_read_as_recorded() {
         let exit = Exit::Code(1);
         let raw = raw(&exit, text("stdout"), text("stderr"));
         let report = |subject| {
-            let report = failure_report::of_command(subject, &ParsedOutput::new(raw));
+            let report = failure_report::command_report(subject, &ParsedOutput::new(raw));
             json!({ "summary": report.summary, "severity": report.severity, "relatedFiles": report.related_files, "suggestedAction": report.suggested_action, "raw": {} })
         };
         let got = match row.function.as_str() {
@@ -165,7 +165,7 @@ fn outputs_are_read_as_recorded() {
             "formatErrorSummary" => summary_of_format(raw),
             "getTestErrorOutput" => extract(Extractor::ErrorOutput, raw),
             "extractLintFiles" => extract(Extractor::LintFiles, raw),
-            name => extract(Extractor::named(name).unwrap(), raw),
+            name => extract(Extractor::from_name(name).unwrap(), raw),
         };
         let wanted = match row.expected.as_str() {
             Some("the failure section from stdout") => got.as_str().unwrap().contains("panicked at").into(),
@@ -179,9 +179,9 @@ fn outputs_are_read_as_recorded() {
 fn summary_of_format(raw: ValidatorOutput<'_>) -> Value {
     let facts = ParsedOutput::new(raw);
     let files: Vec<String> =
-        facts.records(&[FailureClass::Format]).filter_map(|it| it.file.clone()).collect();
+        facts.records(&[FailureClass::Format]).filter_map(|record| record.file.clone()).collect();
     if files.is_empty() {
-        failure_report::of_command(ValidatorTopic::Format, &facts).summary.into()
+        failure_report::command_report(ValidatorTopic::Format, &facts).summary.into()
     } else {
         unformatted(&files).into()
     }
@@ -194,12 +194,12 @@ fn params_are_extracted_as_recorded() {
         let exit = exit_of(&result["exitCode"], "");
         let raw = raw(&exit, result["stdout"].as_str().unwrap(), result["stderr"].as_str().unwrap());
         for (name, extractor) in row.input["config"].as_object().unwrap() {
-            let extractor = Extractor::named(extractor.as_str().unwrap());
+            let extractor = Extractor::from_name(extractor.as_str().unwrap());
             match (row.id.as_str(), extractor) {
                 ("param_extractor-003", extractor) => assert_eq!(extractor, None),
                 ("param_extractor-007", _) => {
                     assert!(
-                        !failure_report::of_command(ValidatorTopic::Lint, &ParsedOutput::new(raw))
+                        !failure_report::command_report(ValidatorTopic::Lint, &ParsedOutput::new(raw))
                             .summary
                             .is_empty()
                     );
@@ -411,8 +411,8 @@ fn a_text_is_found_as_a_whole() {
 
 #[test]
 fn recognized_failure_is_not_a_permission_error() {
-    let denied = |recognised| {
-        let ended = CommandEnd { recognised, ..ended(&Exit::Code(1), b"", b"test: permission denied") };
+    let denied = |recognized| {
+        let ended = CommandEnd { recognized, ..ended(&Exit::Code(1), b"", b"test: permission denied") };
         judge(&SuccessWhen::ExitCode(vec![0]), &[0], &ended)
     };
     assert_eq!(denied(true), ValidatorOutcome::Fail);
@@ -422,9 +422,9 @@ fn recognized_failure_is_not_a_permission_error() {
 /// Checks the paths and the branch that are parsed from `git status` output.
 fn check_status(output: &str, want: Expect) {
     let entries = git_status::parse(output.as_bytes());
-    let told = entries.iter().map(|it| {
-        let from = it.from.as_ref().map(|from| format!(" from {from:?}")).unwrap_or_default();
-        format!("{:?}{from} {:?}\n", it.path, it.standing)
+    let told = entries.iter().map(|entry| {
+        let from = entry.from.as_ref().map(|from| format!(" from {from:?}")).unwrap_or_default();
+        format!("{:?}{from} {:?}\n", entry.path, entry.status)
     });
     let head = git_status::head(output.as_bytes()).map(|head| format!("{head:?}\n")).unwrap_or_default();
     want.assert_eq(&(head + &told.collect::<String>()));
@@ -521,9 +521,9 @@ fn compile_error_is_not_a_lint_problem() {
     let told = |message: &str| {
         let exit = Exit::Code(101);
         let output = format!("{message}\n --> src/lib.rs:2:5\n  |\n2 |     x\n  |     ^\n\n");
-        failure_report::of_command(
+        failure_report::command_report(
             ValidatorTopic::Lint,
-            &ParsedOutput::new(raw(&exit, "", &output)).of_failed(true),
+            &ParsedOutput::new(raw(&exit, "", &output)).with_failed(true),
         )
         .summary
     };
@@ -781,7 +781,8 @@ fn the_repository_says_what_the_output_does_not() {
     };
     let known = |stdout| ValidatorOutput { repository: Some(&repository), ..raw(&exit, stdout, "") };
     let told = |raw| {
-        [Extractor::BranchName, Extractor::RemoteStatus, Extractor::MergeStatus].map(|it| extract(it, raw))
+        [Extractor::BranchName, Extractor::RemoteStatus, Extractor::MergeStatus]
+            .map(|extractor| extract(extractor, raw))
     };
     assert_eq!(told(known("")), ["topic", "origin/topic, 2 ahead", "1234567 a"]);
     assert_eq!(told(known("## x...up/x [behind 1]\n")), ["x", "up/x, 1 behind", "1234567 a"]);
@@ -796,7 +797,7 @@ fn the_repository_says_what_the_output_does_not() {
 fn check_list(pointer: Option<&str>, bytes: Option<&str>, want: Expect) {
     let list = Checklist { path: "plan".to_owned(), pointer: pointer.map(str::to_owned) };
     let reading = checklist::read(&list, bytes.map(str::as_bytes), None);
-    let open = reading.open.iter().map(|it| format!("  {} at {}\n", it.text, it.place));
+    let open = reading.open.iter().map(|item| format!("  {} at {}\n", item.text, item.place));
     want.assert_eq(&format!("{:?}: {:?}\n{}", reading.outcome, reading.error, open.collect::<String>()));
 }
 
@@ -1042,28 +1043,28 @@ fn a_custom_validator_is_heard_wherever_its_object_stands() {
     );
 }
 
-fn validator(run: Run, extract: &[(&str, Extractor)]) -> Validator {
+fn validator(run: ValidatorKind, extract: &[(&str, Extractor)]) -> Validator {
     Validator {
         name: "v".to_owned(),
         run,
         success_when: None,
         exit_codes: vec![0],
-        phase: Phase::AfterWork,
+        phase: Timing::AfterWork,
         timeout: Millis(1000),
         recoverable: true,
-        pattern: Pattern {
+        pattern: FailurePattern {
             name: "p".to_owned(),
             description: String::new(),
             params: Vec::new(),
             templates: Vec::new(),
             words: Vec::new(),
         },
-        extract: extract.iter().map(|(name, it)| ((*name).to_owned(), *it)).collect(),
+        extract: extract.iter().map(|(name, extractor)| ((*name).to_owned(), *extractor)).collect(),
     }
 }
 
 fn condition(name: &str, command: &str, extract: &[(&str, Extractor)]) -> Condition {
-    let validator = validator(Run::Command(command.to_owned()), extract);
+    let validator = validator(ValidatorKind::Command(command.to_owned()), extract);
     Condition { validator: Validator { name: name.to_owned(), ..validator }, params: BTreeMap::new() }
 }
 
@@ -1072,10 +1073,13 @@ fn check_told(extract: &[(&str, Extractor)], code: i32, stdout: &str, want: Expe
     let exit = Exit::Code(code);
     let command = "test -f a";
     let facts = ParsedOutput::new(ValidatorOutput { failed: true, command, ..raw(&exit, stdout, "") });
-    let told = OutcomeDetails::of(&condition("v", command, extract), &ValidatorOutcome::Fail, &facts);
-    let Report { summary, details, severity, suggested_action, root_cause, related_files } = told.report;
-    let failures =
-        told.failures.iter().map(|it| format!("{} {:?}", it.kind, it.location.as_ref().map(|it| &it.file)));
+    let told = OutcomeDetails::new(&condition("v", command, extract), &ValidatorOutcome::Fail, &facts);
+    let FailureReport { summary, details, severity, suggested_action, root_cause, related_files } =
+        told.report;
+    let failures = told
+        .failures
+        .iter()
+        .map(|failure| format!("{} {:?}", failure.kind, failure.location.as_ref().map(|place| &place.file)));
     want.assert_eq(&format!(
         "{summary}\n{severity:?}: {suggested_action}\ncause: {root_cause:?}\n{details:?}\n{related_files:?}\n{:?}\nunparsed: {}\n",
         failures.collect::<Vec<_>>(),
@@ -1263,9 +1267,9 @@ fn a_report_fits_what_failed() {
 fn check_silence(name: &str, command: &str, code: i32, want: &str) {
     let exit = Exit::Code(code);
     let facts = ParsedOutput::new(ValidatorOutput { failed: true, command, ..raw(&exit, "", "\u{1b}[0m\n") });
-    let told = OutcomeDetails::of(&condition(name, command, &[]), &ValidatorOutcome::Fail, &facts);
+    let told = OutcomeDetails::new(&condition(name, command, &[]), &ValidatorOutcome::Fail, &facts);
     assert_eq!((told.error.as_str(), told.report.summary.as_str()), (want, want));
-    assert_eq!(told.failures.iter().map(|it| it.message.as_str()).collect::<Vec<_>>(), [want]);
+    assert_eq!(told.failures.iter().map(|failure| failure.message.as_str()).collect::<Vec<_>>(), [want]);
 }
 
 #[test]
@@ -1285,12 +1289,13 @@ fn check_same(one: (&str, &str, &str), other: (&str, &str, &str), is_same: bool)
         let condition = Condition { params, ..condition(name, "x", &[]) };
         let exit = Exit::Code(1);
         let facts = ParsedOutput::new(ValidatorOutput { failed: true, ..raw(&exit, stdout, "") });
-        let told = OutcomeDetails::of(&condition, &ValidatorOutcome::Fail, &facts);
+        let told = OutcomeDetails::new(&condition, &ValidatorOutcome::Fail, &facts);
         let printed = told.failures.clone();
         let object = json!({ "outcome": "fail", "error": stdout }).to_string();
         let said = custom::read(object.as_bytes()).unwrap().unwrap();
-        let said = told.and_said(&condition, &ValidatorOutcome::Fail, said).failures;
-        [printed, said].map(|failures| FailureSet::new(failures.into_iter().map(|it| it.fingerprint)))
+        let said = told.with_report(&condition, &ValidatorOutcome::Fail, said).failures;
+        [printed, said]
+            .map(|failures| FailureSet::new(failures.into_iter().map(|failure| failure.fingerprint)))
     });
     assert_eq!(one == other, is_same, "{one:?} {other:?}");
     assert_eq!(one[1] == other[1], is_same, "{one:?} {other:?}");
@@ -1315,7 +1320,7 @@ fn failing_validator_has_failures_for_any_output() {
     for (code, stdout) in [(0, ""), (0, "fine\n"), (0, passes), (1, ""), (1, "bad\n"), (1, passes)] {
         let exit = Exit::Code(code);
         let facts = ParsedOutput::new(ValidatorOutput { failed: true, ..raw(&exit, stdout, "") });
-        let told = OutcomeDetails::of(&condition("v", "x", &[]), &ValidatorOutcome::Fail, &facts);
+        let told = OutcomeDetails::new(&condition("v", "x", &[]), &ValidatorOutcome::Fail, &facts);
         assert_eq!(told.failures.len(), 1, "{code} {stdout:?}");
     }
 }
@@ -1328,13 +1333,13 @@ proptest! {
         code in 1..=255_i32,
         printed in "(ok|\\n| |0 failed|FAILED|error: x|[a-z]{0,5}){0,8}",
         both in any::<bool>(),
-        recognised in any::<bool>(),
+        recognized in any::<bool>(),
     ) {
         let condition = SuccessWhen::parse(condition).expect("a condition");
         prop_assume!(!matches!(&condition, SuccessWhen::ExitCode(codes) if codes.contains(&code)));
         let (exit, stdout) = (Exit::Code(code), printed.as_bytes());
         let stderr = if both { stdout } else { b"" };
-        let ended = CommandEnd { exit: &exit, stdout, stderr, recognised, limit: Millis(1000), output_max: 1000 };
+        let ended = CommandEnd { exit: &exit, stdout, stderr, recognized, limit: Millis(1000), output_max: 1000 };
         prop_assert_ne!(judge(&condition, &[0], &ended), ValidatorOutcome::Pass);
     }
 }

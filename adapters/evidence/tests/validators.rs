@@ -17,7 +17,7 @@ use expect_test::{Expect, expect};
 use serde_json::Value;
 use tempfile::TempDir;
 use unstuck_core::completion::{
-    Checklist, Condition, Extractor, Pattern, Phase, Run, SuccessWhen, Validator,
+    Checklist, Condition, Extractor, FailurePattern, SuccessWhen, Timing, Validator, ValidatorKind,
 };
 use unstuck_core::evidence::{ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::Millis;
@@ -27,17 +27,23 @@ use unstuck_process::StopRequest;
 use unstuck_process::redact::Redactor;
 use unstuck_store::blobs::{BlobStore, MemoryBlobs};
 
-fn condition(name: &str, run: Run, success_when: Option<&str>, extract: &[(&str, &str)]) -> Condition {
-    let extract = extract.iter().map(|(param, name)| ((*param).to_owned(), Extractor::named(name).unwrap()));
+fn condition(
+    name: &str,
+    run: ValidatorKind,
+    success_when: Option<&str>,
+    extract: &[(&str, &str)],
+) -> Condition {
+    let extract =
+        extract.iter().map(|(param, name)| ((*param).to_owned(), Extractor::from_name(name).unwrap()));
     let validator = Validator {
         name: name.to_owned(),
         run,
         success_when: success_when.map(|text| SuccessWhen::parse(text).unwrap()),
         exit_codes: vec![0],
-        phase: Phase::AfterWork,
+        phase: Timing::AfterWork,
         timeout: Millis(60_000),
         recoverable: true,
-        pattern: Pattern {
+        pattern: FailurePattern {
             name: name.to_owned(),
             description: String::new(),
             params: Vec::new(),
@@ -50,11 +56,11 @@ fn condition(name: &str, run: Run, success_when: Option<&str>, extract: &[(&str,
 }
 
 fn command(name: &str, run: &str, success_when: &str, extract: &[(&str, &str)]) -> Condition {
-    condition(name, Run::Command(run.to_owned()), Some(success_when), extract)
+    condition(name, ValidatorKind::Command(run.to_owned()), Some(success_when), extract)
 }
 
 fn files(paths: &[&str]) -> Condition {
-    condition("f", Run::Files(paths.iter().map(|path| (*path).to_owned()).collect()), None, &[])
+    condition("f", ValidatorKind::Files(paths.iter().map(|path| (*path).to_owned()).collect()), None, &[])
 }
 
 /// A mark that no other test has: what bears it is ended.
@@ -86,7 +92,7 @@ fn run_in(place: &ValidatorContext, conditions: &[Condition]) -> Vec<ValidatorRe
 fn run_until(
     place: &ValidatorContext,
     conditions: &[Condition],
-    stop: process::StopSignal,
+    stop: process::StopReceiver,
 ) -> Vec<ValidatorResult> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let redactor = Redactor::from_environment(std::iter::empty(), &[]);
@@ -106,10 +112,14 @@ fn folder() -> TempDir {
 
 /// Says what each found, with the folder written as `<dir>`.
 fn told(results: &[ValidatorResult], folder: &Path) -> String {
-    let lines = results.iter().map(|it| {
-        let params =
-            if it.params.is_empty() { String::new() } else { serde_json::to_string(&it.params).unwrap() };
-        format!("{} {:?} {:?} {params}", it.validator, it.outcome, it.error).trim_end().to_owned() + "\n"
+    let lines = results.iter().map(|result| {
+        let params = if result.params.is_empty() {
+            String::new()
+        } else {
+            serde_json::to_string(&result.params).unwrap()
+        };
+        format!("{} {:?} {:?} {params}", result.validator, result.outcome, result.error).trim_end().to_owned()
+            + "\n"
     });
     lines.collect::<String>().replace(folder.to_str().unwrap(), "<dir>")
 }
@@ -125,7 +135,7 @@ fn check(conditions: &[Condition], want: Expect) {
 fn step_validator_003_and_020_every_condition_is_asked() {
     let prints = "echo out; echo err >&2; exit 3";
     let extract = [("o", "stdout"), ("e", "stderr"), ("c", "exitCode")];
-    let custom = condition("custom", Run::Custom(prints.to_owned()), Some("exitCode:0"), &extract);
+    let custom = condition("custom", ValidatorKind::Custom(prints.to_owned()), Some("exitCode:0"), &extract);
     let conditions = [
         command("ok", "true", "exitCode:0", &[]),
         command("bad", prints, "exitCode:0", &extract),
@@ -214,7 +224,12 @@ fn unfixable_failure_could_not_run() {
         command("missing", "no-such-program-here", "exitCode:0", &[]),
         command("denied", "echo 'Error: EACCES: permission denied, open x' >&2; exit 1", "exitCode:0", &[]),
         command("git", "git status --porcelain", "empty", &[]),
-        condition("liar", Run::Custom(r#"echo '{"outcome":"pass"}'; exit 3"#.to_owned()), None, &[]),
+        condition(
+            "liar",
+            ValidatorKind::Custom(r#"echo '{"outcome":"pass"}'; exit 3"#.to_owned()),
+            None,
+            &[],
+        ),
     ];
     check(
         &outcomes,
@@ -229,8 +244,10 @@ fn unfixable_failure_could_not_run() {
         &place(Path::new("/no/such/folder")),
         &[command("c", "true", "exitCode:0", &[]), files(&["x"])],
     );
-    assert!(gone.iter().all(|it| matches!(it.outcome, ValidatorOutcome::CouldNotRun(_))), "{gone:?}");
-    assert!(gone.iter().all(|it| it.failures.len() == 1 && it.failures[0].kind == "could_not_run"));
+    assert!(gone.iter().all(|result| matches!(result.outcome, ValidatorOutcome::CouldNotRun(_))), "{gone:?}");
+    assert!(
+        gone.iter().all(|result| result.failures.len() == 1 && result.failures[0].kind == "could_not_run")
+    );
 }
 
 #[test]
@@ -270,13 +287,13 @@ fn the_whole_of_a_long_output_is_judged() {
     let folder = folder();
     let contract = r#"echo '{"outcome":"fail","error":"E"}'; seq 1 1500000"#;
     let conditions = [
-        condition("custom", Run::Custom(contract.to_owned()), None, &[]),
+        condition("custom", ValidatorKind::Custom(contract.to_owned()), None, &[]),
         command("empty", "echo dirty; head -c 9000000 /dev/zero | tr '\\0' ' '", "empty", &[]),
         command("contains", "echo FIRST; seq 1 1500000", "contains:FIRST", &[]),
         command("matches", "echo FIRST; seq 1 1500000", "matches:^FIRST", &[]),
     ];
     let results = run_in(&place(folder.path()), &conditions);
-    let found: Vec<&ValidatorOutcome> = results.iter().map(|it| &it.outcome).collect();
+    let found: Vec<&ValidatorOutcome> = results.iter().map(|result| &result.outcome).collect();
     use ValidatorOutcome::{Fail, Pass};
     assert_eq!(found, [&Fail, &Fail, &Pass, &Pass]);
 }
@@ -308,7 +325,8 @@ fn a_stop_ends_it() {
 
 #[test]
 fn a_custom_validator_says_what_it_found() {
-    let custom = |run: &str| condition("c", Run::Custom(run.to_owned()), None, &[("code", "exitCode")]);
+    let custom =
+        |run: &str| condition("c", ValidatorKind::Custom(run.to_owned()), None, &[("code", "exitCode")]);
     check(
         &[
             custom(r#"echo looking; echo '{"outcome":"pass"}'"#),
@@ -334,7 +352,7 @@ fn a_checklist_has_to_be_done() {
     fs::write(folder.path().join("prd.json"), format!(r#"{{"stories":[{}]}}"#, stories.join(","))).unwrap();
     let list = |path: &str, pointer: Option<&str>| {
         let list = Checklist { path: path.to_owned(), pointer: pointer.map(str::to_owned) };
-        condition(path, Run::Checklist(list), None, &[])
+        condition(path, ValidatorKind::Checklist(list), None, &[])
     };
     let conditions =
         [list("plan.md", None), list("prd.json", Some("/stories/*/passes")), list("no.md", None)];

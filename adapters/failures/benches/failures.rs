@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use unstuck_failures::formats::FORMATS;
-use unstuck_failures::{Output, extract};
+use unstuck_failures::{ToolOutput, extract};
 
 /// Number of rounds per figure, of which the best counts. A short text gets as many as fit in `ROUNDS_FOR`: a few
 /// rounds of it mostly measure how cold the caches were.
@@ -31,7 +31,7 @@ fn main() {
     // The log of a long build: mostly progress, with a rare failure.
     let quiet = quiet(&outputs);
     println!("{:<44} {:>10} {:>12} {:>8}", "measure", "MB/s", "line feeds", "ratio");
-    row("each output by itself", all.len(), || outputs.iter().map(|it| failures(it)).sum(), &all);
+    row("each output by itself", all.len(), || outputs.iter().map(|output| failures(output)).sum(), &all);
     row("all outputs as one", all.len(), || failures(&all), &all);
     row("16 MB of passing tests around one failure", quiet.len(), || failures(&quiet), &quiet);
     // An input built to be slow: the throughput must be the same for more of it.
@@ -74,7 +74,7 @@ fn main() {
 }
 
 fn failures(stdout: &[u8]) -> usize {
-    extract(&Output { exit_code: Some(1), stdout, ..Output::default() }).failures.len()
+    extract(&ToolOutput { exit_code: Some(1), stdout, ..ToolOutput::default() }).failures.len()
 }
 
 fn read(folder: &Path) -> Vec<Vec<u8>> {
@@ -88,7 +88,7 @@ fn quiet(outputs: &[Vec<u8>]) -> Vec<u8> {
     const BYTES: usize = 16 << 20;
     let line = b"test module::tests::a_name_of_some_length ... ok\n";
     let mut text = line.repeat(BYTES / line.len() / 2);
-    text.extend_from_slice(outputs.iter().max_by_key(|it| it.len()).expect("an output"));
+    text.extend_from_slice(outputs.iter().max_by_key(|output| output.len()).expect("an output"));
     text.extend(line.repeat(BYTES / line.len() / 2));
     text
 }
@@ -101,7 +101,7 @@ fn many(failures: usize) -> Vec<u8> {
 
 fn row(measure: &str, bytes: usize, run: impl Fn() -> usize, all: &[u8]) {
     if !std::env::var("UNSTUCK_BENCH_ONLY")
-        .map_or(true, |only| only.split(',').any(|it| measure.contains(it)))
+        .map_or(true, |only| only.split(',').any(|part| measure.contains(part)))
     {
         return;
     }

@@ -12,8 +12,8 @@ use unstuck_core::judge::gate;
 
 use crate::number_lines::number_lines;
 use crate::{
-    CommandFailures, Failure, Listed, MachineReport, Output, Source, TestName, TestResults, list, shorten,
-    shown,
+    CommandFailures, Failure, FailureSource, MachineReport, RecordedTestNames, TestName, TestResults,
+    ToolOutput, analyze, list, shorten,
 };
 
 /// Maximum bytes of a report that are read.
@@ -30,7 +30,7 @@ const LINES_MAX: usize = 50_000;
 const MESSAGES_MAX: usize = 100;
 
 /// A function that reads the end of a blob, up to a maximum number of bytes.
-pub type Kept<'a> = &'a dyn Fn(&Blob, u64) -> io::Result<Vec<u8>>;
+pub type ReadBlob<'a> = &'a dyn Fn(&Blob, u64) -> io::Result<Vec<u8>>;
 
 /// The result of a command in the baseline.
 #[derive(Clone, Debug)]
@@ -53,14 +53,14 @@ impl BaselineOutput {
 
 /// The output of a command: both streams and its reports.
 #[derive(Clone, Debug)]
-pub struct CommandOutput {
+pub struct CheckOutput {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     /// The reports, complete.
     pub reports: Vec<Vec<u8>>,
 }
 
-impl CommandOutput {
+impl CheckOutput {
     /// Creates it; only the last 50,000 lines of a stream are read.
     pub fn new(stdout: Vec<u8>, stderr: Vec<u8>, reports: Vec<Vec<u8>>) -> Self {
         let [stdout, stderr] = [stdout, stderr].map(|mut bytes| {
@@ -71,16 +71,18 @@ impl CommandOutput {
     }
 
     /// Reads the recorded output of a command.
-    fn kept(result: &CommandResult, kept: Kept<'_>) -> io::Result<Self> {
-        let read =
-            |blob: &Option<Blob>| blob.as_ref().map_or_else(|| Ok(Vec::new()), |blob| kept(blob, STREAM_MAX));
-        let reports = result.reports.iter().map(|blob| kept(blob, REPORT_MAX)).collect::<io::Result<_>>()?;
+    fn from_record(result: &CommandResult, read_blob: ReadBlob<'_>) -> io::Result<Self> {
+        let read = |blob: &Option<Blob>| {
+            blob.as_ref().map_or_else(|| Ok(Vec::new()), |blob| read_blob(blob, STREAM_MAX))
+        };
+        let reports =
+            result.reports.iter().map(|blob| read_blob(blob, REPORT_MAX)).collect::<io::Result<_>>()?;
         Ok(Self::new(read(&result.stdout)?, read(&result.stderr)?, reports))
     }
 
-    fn output<'o>(&'o self, cwd: &'o str) -> Output<'o> {
+    fn output<'o>(&'o self, cwd: &'o str) -> ToolOutput<'o> {
         let reports = self.reports.iter().map(|bytes| MachineReport { format: "", bytes }).collect();
-        Output { cwd, stdout: &self.stdout, stderr: &self.stderr, reports, ..Output::default() }
+        ToolOutput { cwd, stdout: &self.stdout, stderr: &self.stderr, reports, ..ToolOutput::default() }
     }
 }
 
@@ -88,23 +90,24 @@ impl CommandOutput {
 pub fn read(
     bare: CommandResult,
     cwd: &str,
-    printed: &CommandOutput,
+    printed: &CheckOutput,
     before: Option<&BaselineOutput>,
-    kept: Kept<'_>,
+    read_blob: ReadBlob<'_>,
 ) -> CommandResult {
     let failed_before = before.map(|before| before.result.failed_tests());
-    let output = Output {
+    let output = ToolOutput {
         command: &bare.run,
         exit_code: bare.exit.code(),
         failed_before: failed_before.as_ref(),
         ..printed.output(cwd)
     };
-    let CommandFailures { extraction, tests, listing } = shown(&output);
+    let CommandFailures { extraction, tests, listing } = analyze(&output);
     let mut failures = extraction.failures;
     let beyond = shorten(&mut failures);
     // The output does not contain the messages of a report.
-    let reported = failures.iter().filter(|it| it.source == Source::Report).take(MESSAGES_MAX);
-    let messages = reported.map(|it| it.message.as_bytes());
+    let reported =
+        failures.iter().filter(|failure| failure.source == FailureSource::Report).take(MESSAGES_MAX);
+    let messages = reported.map(|failure| failure.message.as_bytes());
     let numbers = number_lines([&printed.stdout[..], &printed.stderr].into_iter().chain(messages));
     CommandResult {
         tool: extraction.tool,
@@ -112,7 +115,7 @@ pub fn read(
         failures_left_out: extraction.failures_left_out.saturating_add(beyond),
         confidence: extraction.confidence,
         tests,
-        listed: listed(&listing, &bare, before, cwd, kept),
+        listed: current_results(&listing, &bare, before, cwd, read_blob),
         numbers,
         ..bare
     }
@@ -128,22 +131,24 @@ pub fn read_again(
     result: CommandResult,
     before: Option<&CommandResult>,
     cwd: &str,
-    kept: Kept<'_>,
+    read_blob: ReadBlob<'_>,
 ) -> io::Result<CommandResult> {
-    let printed = CommandOutput::kept(&result, kept)?;
+    let printed = CheckOutput::from_record(&result, read_blob)?;
     let flaky: BTreeSet<String> = result.flaky.iter().map(gate::name).collect();
     let before = before.map(|before| {
         // Which files existed then is only in the record.
-        let mut looked_up = before.unloaded();
-        let is_named = |it: &TestName| result.listed.naming.iter().any(|naming| naming.tool == it.tool);
-        looked_up.extend(before.test_names().filter(|it| !is_named(it)));
-        let removed = result.listed.gone.iter().filter(|it| looked_up.contains(it)).cloned().collect();
+        let mut looked_up = before.unloadable_test_files();
+        let is_named = |test: &TestName| result.listed.naming.iter().any(|naming| naming.tool == test.tool);
+        looked_up.extend(before.test_names().filter(|test| !is_named(test)));
+        let removed = result.listed.gone.iter().filter(|test| looked_up.contains(test)).cloned().collect();
         BaselineOutput::new(before.clone(), removed)
     });
     // The files may have changed since, so the recorded values count.
-    let place = |it: &Failure| (it.fingerprint.clone(), it.location.as_ref().map(ToString::to_string));
-    let mut remaining: BTreeMap<_, _> = result.failures.iter().map(|it| (place(it), it.remaining)).collect();
-    let mut result = read(result, cwd, &printed, before.as_ref(), kept);
+    let place =
+        |failure: &Failure| (failure.fingerprint.clone(), failure.location.as_ref().map(ToString::to_string));
+    let mut remaining: BTreeMap<_, _> =
+        result.failures.iter().map(|failure| (place(failure), failure.remaining)).collect();
+    let mut result = read(result, cwd, &printed, before.as_ref(), read_blob);
     for failure in &mut result.failures {
         failure.remaining = remaining.remove(&place(failure)).flatten();
     }
@@ -152,53 +157,53 @@ pub fn read_again(
 }
 
 /// Checks whether a passed command left tests out, by its counts or names: some were skipped, or none ran.
-pub fn leaves_tests_out(result: &CommandResult, cwd: &str, kept: Kept<'_>) -> bool {
-    result.tests.is_some_and(|tests| tests.skipped > 0 || tests.ran() == 0)
-        || listing_of(result, cwd, kept).names_excused()
+pub fn leaves_tests_out(result: &CommandResult, cwd: &str, read_blob: ReadBlob<'_>) -> bool {
+    result.tests.is_some_and(|tests| tests.skipped > 0 || tests.total() == 0)
+        || listing_of(result, cwd, read_blob).has_skipped_or_expected()
 }
 
 /// Returns the current results of the tests that ended before the work began.
-fn listed(
+fn current_results(
     listing: &TestResults,
     result: &CommandResult,
     before: Option<&BaselineOutput>,
     cwd: &str,
-    kept: Kept<'_>,
-) -> Listed {
+    read_blob: ReadBlob<'_>,
+) -> RecordedTestNames {
     let none = TestResults::default();
-    let Some(before) = before else { return listing.listed(&[], &none) };
+    let Some(before) = before else { return listing.compare_failed(&[], &none) };
     let failed = &before.result.listed.failed;
-    // Reading the baseline again is only useful if the tool names passing tests.
-    let known = match listing.names_passed() {
-        true => before.listing.get_or_init(|| listing_of(&before.result, cwd, kept)),
+    // CallReport the baseline again is only useful if the tool names passing tests.
+    let known = match listing.has_passed() {
+        true => before.listing.get_or_init(|| listing_of(&before.result, cwd, read_blob)),
         false => &none,
     };
     // If only the end of an output was read, names may be missing.
-    let is_cut = is_cut(result, kept) || is_cut(&before.result, kept);
+    let is_cut = is_cut(result, read_blob) || is_cut(&before.result, read_blob);
     let mut listed = match is_cut {
-        true => listing.listed(failed, known),
-        false => listing.since(failed, known),
+        true => listing.compare_failed(failed, known),
+        false => listing.compare(failed, known),
     };
     if is_cut {
         listed.naming.clone_from(&before.result.listed.naming);
     }
-    let is_new = |it: &&TestName| !listed.gone.contains(it) && !listed.ran.contains(it);
+    let is_new = |test: &&TestName| !listed.gone.contains(test) && !listed.ran.contains(test);
     let removed: Vec<TestName> = before.removed.iter().filter(is_new).cloned().collect();
     listed.gone.extend(removed);
     listed
 }
 
 /// Checks whether only a part of the output is read. Output that cannot be read is not complete.
-fn is_cut(result: &CommandResult, kept: Kept<'_>) -> bool {
+fn is_cut(result: &CommandResult, read_blob: ReadBlob<'_>) -> bool {
     let has_many_lines = |blob: &Blob| {
         let may_have = usize::try_from(blob.size).is_ok_and(|size| size > LINES_MAX);
-        may_have && kept(blob, STREAM_MAX).map_or(true, |bytes| start_of_last_lines(&bytes) > 0)
+        may_have && read_blob(blob, STREAM_MAX).map_or(true, |bytes| start_of_last_lines(&bytes) > 0)
     };
-    result.reports.iter().any(|it| it.size > REPORT_MAX)
+    result.reports.iter().any(|blob| blob.size > REPORT_MAX)
         || [&result.stdout, &result.stderr]
             .into_iter()
             .flatten()
-            .any(|it| it.size > STREAM_MAX || has_many_lines(it))
+            .any(|blob| blob.size > STREAM_MAX || has_many_lines(blob))
 }
 
 /// Returns the end of an output, as much as is read for failures.
@@ -218,7 +223,7 @@ fn start_of_last_lines(bytes: &[u8]) -> usize {
 }
 
 /// Reads which tests an earlier output names; none of one that was not kept.
-fn listing_of(result: &CommandResult, cwd: &str, kept: Kept<'_>) -> TestResults {
-    let printed = CommandOutput::kept(result, kept);
+fn listing_of(result: &CommandResult, cwd: &str, read_blob: ReadBlob<'_>) -> TestResults {
+    let printed = CheckOutput::from_record(result, read_blob);
     printed.map_or_else(|_| TestResults::default(), |printed| list(&printed.output(cwd)))
 }

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::format::Lines;
-use super::log_prefix::{UnprefixedOutput, unwrapped};
-use super::output::Output;
+use super::line_index::LineIndex;
+use super::log_prefix::{UnprefixedOutput, remove_prefixes};
+use super::output::ToolOutput;
 use super::package::{PackageLabels, StreamPackages};
 use super::words;
 
@@ -19,7 +19,7 @@ const ESCAPE: u8 = 0x1b;
 /// How long a line is, to reserve room for all of them.
 const LINE_BYTES: usize = 48;
 
-/// The lines of a page, and the beginning of each as in [`Lines`]; 0 if there is no such byte.
+/// The lines of a page, and the beginning of each as in [`LineIndex`]; 0 if there is no such byte.
 #[derive(Clone)]
 pub(super) struct CleanLines<'p> {
     lines: Vec<&'p str>,
@@ -35,9 +35,8 @@ impl<'p> CleanLines<'p> {
         Self { lines, firsts, begins }
     }
 
-    /// Returns them.
-    pub(super) fn own(&self) -> Lines<'_> {
-        Lines { lines: &self.lines, firsts: &self.firsts, begins: &self.begins }
+    pub(super) fn own(&self) -> LineIndex<'_> {
+        LineIndex { lines: &self.lines, firsts: &self.firsts, begins: &self.begins }
     }
 
     /// Cuts lines in two at these bytes of theirs; no line is there twice.
@@ -71,7 +70,7 @@ impl<'a> CleanOutput<'a> {
     /// Cleans the bytes, and removes the prefixes of a wrapper; borrows the bytes if there is nothing to do.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         let page = Self::plain(bytes);
-        let UnprefixedOutput { text, labels } = unwrapped(page.text);
+        let UnprefixedOutput { text, labels } = remove_prefixes(page.text);
         Self { text, labels, ..page }
     }
 
@@ -81,7 +80,7 @@ impl<'a> CleanOutput<'a> {
     }
 
     /// Cleans both streams of an output whose directory is known.
-    pub(super) fn of(output: &Output<'a>) -> [Self; 2] {
+    pub(super) fn from_output(output: &ToolOutput<'a>) -> [Self; 2] {
         Self::both(output.stdout, output.stderr).map(|page| page.within(output.cwd))
     }
 
@@ -111,21 +110,19 @@ impl<'a> CleanOutput<'a> {
     }
 
     /// Returns how many bytes were left out because there were too many.
-    pub(super) fn left_out(&self) -> u64 {
+    pub(super) fn omitted_bytes(&self) -> u64 {
         self.left_out
     }
 
-    /// Returns the text.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
     /// Returns it with its lines.
-    pub(super) fn stream<'s>(&'s self, own: Lines<'s>) -> StreamPackages<'s> {
+    pub(super) fn stream<'s>(&'s self, own: LineIndex<'s>) -> StreamPackages<'s> {
         StreamPackages { text: &self.text, own, labels: &self.labels }
     }
 
-    /// Returns the lines.
     pub(super) fn lines(&self) -> Vec<&str> {
         let mut lines = Vec::with_capacity(self.text.len() / LINE_BYTES + 1);
         let mut start = 0;
@@ -200,7 +197,7 @@ fn clean(bytes: &[u8]) -> Cow<'_, str> {
         Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), drawn_from.and(Some(0))),
     };
     match start.filter(|_| (WIDTH_MIN..=WIDTH_MAX).contains(&width)) {
-        Some(start) => in_rows(text, width, start).into(),
+        Some(start) => join_rows(text, width, start).into(),
         None => text.into(),
     }
 }
@@ -235,7 +232,7 @@ const WIDTH_MAX: usize = 1000;
 /// A progress bar of several rows fills each row with spaces and ends none of them. Text printed above it has no line
 /// feed either. Then the bar moves up, so the width of the terminal divides the length of everything before it. A line
 /// that is wider than the terminal takes several rows. No row was drawn above `start`.
-fn in_rows(text: String, width: usize, mut start: usize) -> String {
+fn join_rows(text: String, width: usize, mut start: usize) -> String {
     let mut rows = String::new();
     let mut told = 0;
     // No line has more characters than bytes, so a line that begins and ends within this many bytes is one row.
@@ -257,7 +254,7 @@ fn in_rows(text: String, width: usize, mut start: usize) -> String {
                 let end = rest.char_indices().nth(width).map_or(rest.len(), |(at, _)| at);
                 let (row, behind) = rest.split_at(end);
                 rest = behind;
-                if rest.is_empty() || !goes_on(row, rest) {
+                if rest.is_empty() || !continues(row, rest) {
                     rows.push_str(row.trim_end());
                     rows.push('\n');
                 } else {
@@ -276,7 +273,7 @@ fn in_rows(text: String, width: usize, mut start: usize) -> String {
 }
 
 /// Checks whether a row is filled to its end, so that its line continues. One space may belong to the line.
-fn goes_on(row: &str, next: &str) -> bool {
+fn continues(row: &str, next: &str) -> bool {
     !(row.ends_with("  ") || row.ends_with(' ') && next.starts_with(' '))
 }
 

@@ -12,7 +12,6 @@ use regex::Regex;
 pub(super) struct Counter<'l> {
     /// The words that name the counted things.
     pub(super) label: &'l str,
-    /// The number.
     pub(super) number: u64,
     /// The position of the number in the line, in bytes.
     pub(super) at: usize,
@@ -194,7 +193,7 @@ mod tests {
             ),
         ] {
             let found: Vec<(u64, Meaning)> =
-                of_line(line).iter().map(|it| (it.number, it.meaning())).collect();
+                of_line(line).iter().map(|counter| (counter.number, counter.meaning())).collect();
             assert_eq!(found, want, "{line}");
         }
     }

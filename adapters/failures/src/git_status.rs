@@ -8,13 +8,13 @@ use std::str;
 
 /// A path that differs from the commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct GitStatusEntry {
     /// The path, from the root of the repository; the new path if it was renamed.
     pub path: String,
     /// The old path if it was renamed or copied.
     pub from: Option<String>,
     /// The status of the path.
-    pub standing: PathStatus,
+    pub status: PathStatus,
     /// Whether it is deleted, staged or not; false for a path in conflict.
     pub is_deleted: bool,
 }
@@ -46,20 +46,20 @@ impl PathStatus {
     }
 }
 
-impl Entry {
+impl GitStatusEntry {
     /// Checks whether git tracks the path.
     pub fn is_tracked(&self) -> bool {
-        self.standing != PathStatus::Untracked
+        self.status != PathStatus::Untracked
     }
 
     /// Checks whether the index differs; false for a conflict.
     pub fn is_staged(&self) -> bool {
-        matches!(self.standing, PathStatus::Tracked { staged: true, .. })
+        matches!(self.status, PathStatus::Tracked { staged: true, .. })
     }
 
     /// Checks whether the work tree differs; true for a conflict.
     pub fn is_unstaged(&self) -> bool {
-        matches!(self.standing, PathStatus::Conflict | PathStatus::Tracked { unstaged: true, .. })
+        matches!(self.status, PathStatus::Conflict | PathStatus::Tracked { unstaged: true, .. })
     }
 }
 
@@ -80,13 +80,13 @@ pub struct BranchHeader {
 
 /// Reads the headers, `## main...origin/main [ahead 1]` or in version 2 `# branch.head main`; `None` without any.
 pub fn head(output: &[u8]) -> Option<BranchHeader> {
-    let output = &without_colours(output)[..];
+    let output = &without_colors(output)[..];
     let lines = output.split(|byte| matches!(byte, 0 | b'\n')).filter(|line| line.starts_with(b"#"));
     let mut head = None;
-    for line in lines.map(text) {
+    for line in lines.map(to_text) {
         let line = line.trim_end();
         if let Some(rest) = line.strip_prefix("## ") {
-            return Some(head_1(rest));
+            return Some(head_version_1(rest));
         }
         let Some((name, value)) = line.strip_prefix("# branch.").and_then(|rest| rest.split_once(' ')) else {
             continue;
@@ -96,7 +96,8 @@ pub fn head(output: &[u8]) -> Option<BranchHeader> {
             "head" => head.branch = Some(value.to_owned()).filter(|name| name != "(detached)"),
             "upstream" => head.upstream = Some(value.to_owned()),
             "ab" => {
-                let count = |sign: char| value.split(' ').find_map(|it| it.strip_prefix(sign)?.parse().ok());
+                let count =
+                    |sign: char| value.split(' ').find_map(|part| part.strip_prefix(sign)?.parse().ok());
                 (head.ahead, head.behind) = (count('+').unwrap_or(0), count('-').unwrap_or(0));
             }
             _ => {}
@@ -106,7 +107,7 @@ pub fn head(output: &[u8]) -> Option<BranchHeader> {
 }
 
 /// Reads the header of version 1, after its marks.
-fn head_1(header: &str) -> BranchHeader {
+fn head_version_1(header: &str) -> BranchHeader {
     let (names, counts) = header.split_once(" [").unwrap_or((header, ""));
     let (branch, upstream) = match names.split_once("...") {
         Some((branch, upstream)) => (branch, Some(upstream.to_owned())),
@@ -117,7 +118,7 @@ fn head_1(header: &str) -> BranchHeader {
         .find_map(|before| branch.strip_prefix(before))
         .unwrap_or(branch);
     let counts = counts.trim_end_matches(']');
-    let count = |word: &str| counts.split(", ").find_map(|it| it.strip_prefix(word)?.trim().parse().ok());
+    let count = |word: &str| counts.split(", ").find_map(|part| part.strip_prefix(word)?.trim().parse().ok());
     BranchHeader {
         branch: Some(branch.to_owned()).filter(|branch| !branch.contains(' ')),
         upstream,
@@ -129,15 +130,15 @@ fn head_1(header: &str) -> BranchHeader {
 
 /// Checks whether an output contains branch headers and nothing else: no path is changed.
 pub fn is_only_head(output: &[u8]) -> bool {
-    let clean = &without_colours(output)[..];
+    let clean = &without_colors(output)[..];
     let mut lines =
         clean.split(|byte| matches!(byte, 0 | b'\n')).filter(|line| !line.trim_ascii().is_empty());
     head(clean).is_some() && lines.all(|line| line.starts_with(b"## ") || line.starts_with(b"# "))
 }
 
 /// Reads all entries in order; ignored paths and headers are left out.
-pub fn parse(output: &[u8]) -> Vec<Entry> {
-    let output = &without_colours(output)[..];
+pub fn parse(output: &[u8]) -> Vec<GitStatusEntry> {
+    let output = &without_colors(output)[..];
     let has_nul = memchr::memchr(0, output).is_some();
     let mut records = output.split(move |byte| *byte == if has_nul { 0 } else { b'\n' });
     let mut entries = Vec::new();
@@ -151,28 +152,28 @@ pub fn parse(output: &[u8]) -> Vec<Entry> {
             if first { version_1(&whole, names) } else { None }
         });
         first = false;
-        let Some(StatusLine { standing, path, from, renamed, deleted }) = read else { continue };
+        let Some(StatusLine { status, path, from, renamed, deleted }) = read else { continue };
         // With NUL, the old path is a separate record.
-        let from = if has_nul && renamed { records.next().map(text) } else { from };
-        if let Some(standing) = standing {
-            let is_deleted = deleted && matches!(standing, PathStatus::Tracked { .. });
-            entries.push(Entry { path, from, standing, is_deleted });
+        let from = if has_nul && renamed { records.next().map(to_text) } else { from };
+        if let Some(status) = status {
+            let is_deleted = deleted && matches!(status, PathStatus::Tracked { .. });
+            entries.push(GitStatusEntry { path, from, status, is_deleted });
         }
     }
     entries
 }
 
 /// Removes the color sequences that `color.status=always` puts around letters and names, and no others.
-fn without_colours(output: &[u8]) -> Cow<'_, [u8]> {
+fn without_colors(output: &[u8]) -> Cow<'_, [u8]> {
     let mut rest = output;
     let mut clean = Vec::new();
     while let Some(at) = memchr::memmem::find(rest, b"\x1b[") {
         let inside = &rest[at + 2..];
         let len = inside.iter().position(|byte| !b"0123456789;".contains(byte)).unwrap_or(inside.len());
         // The sequence that clears the end of the line may follow the color.
-        let is_colour = matches!(inside.get(len), Some(b'm' | b'K'));
-        clean.extend_from_slice(&rest[..if is_colour { at } else { at + 2 }]);
-        rest = if is_colour { &inside[len + 1..] } else { inside };
+        let is_color = matches!(inside.get(len), Some(b'm' | b'K'));
+        clean.extend_from_slice(&rest[..if is_color { at } else { at + 2 }]);
+        rest = if is_color { &inside[len + 1..] } else { inside };
     }
     if rest.len() == output.len() {
         return Cow::Borrowed(output);
@@ -190,10 +191,9 @@ enum NameQuoting {
     Quoted,
 }
 
-/// A parsed line.
 struct StatusLine {
     /// `None` for an ignored path.
-    standing: Option<PathStatus>,
+    status: Option<PathStatus>,
     path: String,
     from: Option<String>,
     renamed: bool,
@@ -203,17 +203,17 @@ struct StatusLine {
 /// Reads `XY path` or `XY old -> new`.
 fn version_1(record: &[u8], names: NameQuoting) -> Option<StatusLine> {
     let [x, y, b' ', rest @ ..] = record else { return None };
-    let standing = standing(*x, *y, b' ')?;
+    let status = path_status(*x, *y, b' ')?;
     let renamed = [*x, *y].iter().any(|side| matches!(side, b'R' | b'C'));
     let deleted = [x, y].contains(&&b'D');
     if names == NameQuoting::Raw || !renamed {
         let (path, behind) = name(rest, names, None)?;
-        return behind.is_empty().then_some(StatusLine { standing, path, from: None, renamed, deleted });
+        return behind.is_empty().then_some(StatusLine { status, path, from: None, renamed, deleted });
     }
     let (from, behind) = name(rest, names, Some(b" -> "))?;
     let behind = behind.strip_prefix(b" -> ")?;
     let (path, _) = name(behind, names, None)?;
-    Some(StatusLine { standing, path, from: Some(from), renamed, deleted })
+    Some(StatusLine { status, path, from: Some(from), renamed, deleted })
 }
 
 /// Reads the lines that begin with `1`, `2`, `u`, `?` and `!`.
@@ -229,16 +229,16 @@ fn version_2(record: &[u8], names: NameQuoting) -> Option<StatusLine> {
     let mut parts = rest.splitn(fields + 1, |byte| *byte == b' ');
     let sides = if fields == 0 { *b"??" } else { parts.next()?.try_into().ok()? };
     let path = parts.nth(fields.saturating_sub(1))?;
-    let standing = match kind {
+    let status = match kind {
         b'!' => None,
         b'u' => Some(PathStatus::Conflict),
-        _ => standing(sides[0], sides[1], b'.')?,
+        _ => path_status(sides[0], sides[1], b'.')?,
     };
     let renamed = *kind == b'2';
     let (path, behind) = name(path, names, renamed.then_some(b"\t"))?;
     let from = behind.strip_prefix(b"\t").and_then(|from| name(from, names, None));
     Some(StatusLine {
-        standing,
+        status,
         path,
         from: from.map(|(from, _)| from),
         renamed,
@@ -248,7 +248,7 @@ fn version_2(record: &[u8], names: NameQuoting) -> Option<StatusLine> {
 
 /// Returns the status for two status letters; the outer `None` means that git does not have these letters.
 #[expect(clippy::option_option, reason = "an ignored path is understood, and left out")]
-fn standing(x: u8, y: u8, same: u8) -> Option<Option<PathStatus>> {
+fn path_status(x: u8, y: u8, same: u8) -> Option<Option<PathStatus>> {
     let known = |side: u8| side == same || b"MTADRCU".contains(&side);
     match (x, y) {
         (b'?', b'?') => Some(Some(PathStatus::Untracked)),
@@ -265,24 +265,24 @@ fn standing(x: u8, y: u8, same: u8) -> Option<Option<PathStatus>> {
 /// Takes a name off the beginning; one without quotes ends before `end`. Returns it with the rest of the line.
 fn name<'a>(bytes: &'a [u8], names: NameQuoting, end: Option<&[u8]>) -> Option<(String, &'a [u8])> {
     if names == NameQuoting::Quoted && bytes.first() == Some(&b'"') {
-        return quoted(&bytes[1..]);
+        return unquote(&bytes[1..]);
     }
     let end = end.filter(|_| names == NameQuoting::Quoted);
     let len = end.and_then(|end| memchr::memmem::find(bytes, end)).unwrap_or(bytes.len());
-    (len > 0).then(|| (text(&bytes[..len]), &bytes[len..]))
+    (len > 0).then(|| (to_text(&bytes[..len]), &bytes[len..]))
 }
 
 /// Decodes a name as git quotes it: escapes as in C, other bytes as three octal digits.
-fn quoted(bytes: &[u8]) -> Option<(String, &[u8])> {
+fn unquote(bytes: &[u8]) -> Option<(String, &[u8])> {
     let mut name = Vec::new();
     let mut rest = bytes;
     loop {
         let (byte, behind) = rest.split_first()?;
         rest = behind;
         match byte {
-            b'"' => return Some((text(&name), rest)),
+            b'"' => return Some((to_text(&name), rest)),
             b'\\' => {
-                let (byte, len) = escaped(rest)?;
+                let (byte, len) = unescape(rest)?;
                 name.push(byte);
                 rest = &rest[len..];
             }
@@ -292,7 +292,7 @@ fn quoted(bytes: &[u8]) -> Option<(String, &[u8])> {
 }
 
 /// Returns the byte that an escape denotes, and the length of the escape after its backslash.
-fn escaped(bytes: &[u8]) -> Option<(u8, usize)> {
+fn unescape(bytes: &[u8]) -> Option<(u8, usize)> {
     let byte = match bytes.first()? {
         b'a' => 0x07,
         b'b' => 0x08,
@@ -310,6 +310,6 @@ fn escaped(bytes: &[u8]) -> Option<(u8, usize)> {
     Some((byte, 1))
 }
 
-fn text(bytes: &[u8]) -> String {
+fn to_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

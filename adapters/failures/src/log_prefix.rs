@@ -95,12 +95,12 @@ pub(super) struct UnprefixedOutput<'a> {
 }
 
 /// Removes the prefixes of wrappers from a text.
-pub(super) fn unwrapped(mut text: Cow<'_, str>) -> UnprefixedOutput<'_> {
+pub(super) fn remove_prefixes(mut text: Cow<'_, str>) -> UnprefixedOutput<'_> {
     let mut labels = PackageLabels::default();
     for _ in 0..DEPTH_MAX {
         let candidates = candidates(&text);
         let Some(prefix) = candidates.into_iter().find(|prefix| prefix.is_before(&text)) else { break };
-        let (bare, inner) = prefix.taken_off(&text);
+        let (bare, inner) = prefix.without_prefix(&text);
         // A prefix with a name sorts the lines, which makes the recorded positions wrong.
         if prefix.has_label {
             labels = inner;
@@ -130,7 +130,7 @@ fn beginning(line: &str) -> &str {
 }
 
 /// Checks whether a line begins with a timestamp.
-pub(super) fn is_stamped(line: &str) -> bool {
+pub(super) fn has_timestamp(line: &str) -> bool {
     static STAMP: LazyLock<Regex> = LazyLock::new(|| Regex::new(MOMENT).expect("a pattern of ours"));
     STAMP.is_match(line)
 }
@@ -162,7 +162,7 @@ impl Prefix {
     }
 
     /// Returns the lines without the prefix, by name, and their packages. A line without a name joins the one above.
-    fn taken_off(&self, text: &str) -> (String, PackageLabels) {
+    fn without_prefix(&self, text: &str) -> (String, PackageLabels) {
         let mut names: BTreeMap<&str, usize> = BTreeMap::new();
         let mut packages = Vec::new();
         let mut lines = Vec::new();
@@ -177,7 +177,7 @@ impl Prefix {
                     packages.push(self.package(line));
                 }
             } else {
-                are_several |= tells_of_several(line);
+                are_several |= announces_several(line);
             }
             lines.push((last, rest));
         }
@@ -194,7 +194,7 @@ impl Prefix {
 }
 
 /// Checks whether a line announces several packages: `Scope: 2 of 3 workspace projects`, `Running test in 2 packages`.
-fn tells_of_several(line: &str) -> bool {
+fn announces_several(line: &str) -> bool {
     static COUNT: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = r"^(?:Scope: (?:all )?|.*\bRunning .*(?:in|for) |.*\bExecuting command in )(?<count>[0-9]+)(?: of [0-9]+)? (?:workspace projects|packages|projects)";
         Regex::new(&of_ascii(pattern)).expect("a pattern of ours")
@@ -211,7 +211,7 @@ fn is_of_a_tool(label: &str) -> bool {
     ];
     let (before, last) = label.rsplit_once(':').unwrap_or(("", label));
     let is_position = !before.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
-    WEIGHTS.iter().any(|it| it.eq_ignore_ascii_case(last))
+    WEIGHTS.iter().any(|word| word.eq_ignore_ascii_case(last))
         || is_position
         || label.strip_prefix("gw").unwrap_or(label).parse::<u32>().is_ok_and(|_| label.starts_with("gw"))
         || (label.contains('/') && label.bytes().all(|byte| byte.is_ascii_digit() || byte == b'/'))
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        assert_eq!(unwrapped(text.into()).text, expected, "{text}");
+        assert_eq!(remove_prefixes(text.into()).text, expected, "{text}");
     }
 
     #[test]

@@ -14,7 +14,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::format::traceback::CRASH_LINES;
-use super::format::{Lines, gcc_style, unrecognized};
+use super::format::{gcc_style, unrecognized};
+use super::line_index::LineIndex;
 use super::message::exception;
 use super::raw_failure::OutputSpan;
 use super::test_counts;
@@ -23,7 +24,7 @@ use super::words::is_frame;
 /// The lines of a stream.
 #[derive(Clone, Copy)]
 pub(super) struct StreamLines<'p> {
-    pub(super) own: Lines<'p>,
+    pub(super) own: LineIndex<'p>,
     /// The lines that report failed tests.
     pub(super) of_tests: &'p [Range<usize>],
 }
@@ -38,26 +39,26 @@ pub(super) struct TrustedRegions {
 
 impl TrustedRegions {
     /// Finds the regions in both streams in which no test prints.
-    pub(super) fn of(streams: [StreamLines<'_>; 2], printed_is_known: bool) -> [Self; 2] {
+    pub(super) fn find(streams: [StreamLines<'_>; 2], printed_is_known: bool) -> [Self; 2] {
         // A single failed target may be the target of the tests.
-        let targets = streams.map(|it| targets(it.own));
+        let targets = streams.map(|stream| targets(stream.own));
         let are_several = targets.iter().map(Vec::len).sum::<usize>() > 1;
         let mut targets = targets.into_iter();
         streams.map(|StreamLines { own, of_tests }| {
             let lines = own.lines;
-            let mut diagnostics = closed(own);
+            let mut diagnostics = before_counts(own);
             let targets = targets.next().unwrap_or_default();
             if are_several {
-                diagnostics.extend(of_targets(lines, &targets));
+                diagnostics.extend(between_targets(lines, &targets));
             }
-            let end = behind(lines, of_tests);
+            let end = after_runner(lines, of_tests);
             diagnostics.extend(end.clone());
             let mut last_words = diagnostics.clone();
-            last_words.extend(end.is_none().then(|| dying(lines)).flatten());
+            last_words.extend(end.is_none().then(|| final_words(lines)).flatten());
             if printed_is_known {
-                last_words.extend(of_node(own));
+                last_words.extend(node_crashes(own));
             }
-            let of_make = own.starting(b"gm").filter(|(_, line)| is_said_by_make(line));
+            let of_make = own.starting(b"gm").filter(|(_, line)| is_make_error(line));
             last_words.extend(of_make.map(|(at, _)| at..at + 1));
             Self { diagnostics, last_words }
         })
@@ -65,14 +66,14 @@ impl TrustedRegions {
 }
 
 /// Returns the lines of a stream that contain a failure; `text` is the text of the stream.
-pub(super) fn lines_of(told: &OutputSpan, text: &str, lines: &[&str]) -> Option<Range<usize>> {
+pub(super) fn lines_of(span: &OutputSpan, text: &str, lines: &[&str]) -> Option<Range<usize>> {
     let memory = text.as_ptr().addr()..text.as_ptr().addr() + text.len();
     let line = |address: usize| {
         let is_in = memory.contains(&address);
         is_in.then(|| lines.partition_point(|line| line.as_ptr().addr() <= address).saturating_sub(1))
     };
-    let start = line(told.address)?;
-    let end = line(told.end).unwrap_or(start);
+    let start = line(span.address)?;
+    let end = line(span.end).unwrap_or(start);
     Some(outdented(lines, start.min(end)..start.max(end) + 1))
 }
 
@@ -91,10 +92,10 @@ fn outdented(lines: &[&str], block: Range<usize>) -> Range<usize> {
 }
 
 /// Returns the lines below the last line of the test runner, if it printed any.
-fn behind(lines: &[&str], tests: &[Range<usize>]) -> Option<Range<usize>> {
-    let told = tests.iter().map(|lines| lines.end).max()?;
-    let last = lines[told..].iter().rposition(|line| is_of_runner(line));
-    Some(last.map_or(told, |last| told + last + 1)..lines.len())
+fn after_runner(lines: &[&str], tests: &[Range<usize>]) -> Option<Range<usize>> {
+    let end = tests.iter().map(|lines| lines.end).max()?;
+    let last = lines[end..].iter().rposition(|line| is_of_runner(line));
+    Some(last.map_or(end, |last| end + last + 1)..lines.len())
 }
 
 /// Checks whether a line reports how a test ended, or how many tests ended.
@@ -106,7 +107,7 @@ fn is_of_runner(line: &str) -> bool {
 }
 
 /// Returns the diagnostics above each line in which a linter or a compiler counts them.
-fn closed(Lines { lines, firsts, .. }: Lines<'_>) -> Vec<Range<usize>> {
+fn before_counts(LineIndex { lines, firsts, .. }: LineIndex<'_>) -> Vec<Range<usize>> {
     static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?:Found \d+ errors?(?: in \d+ files?.*|\.)|(?:\d+ warnings? and )?\d+ errors? generated\.|Your code has been rated at .*|\d+ issues?[:.].*)$").expect("well formed")
     });
@@ -133,7 +134,7 @@ fn closed(Lines { lines, firsts, .. }: Lines<'_>) -> Vec<Range<usize>> {
 }
 
 /// Returns the lines in which make reports a failed target. A failure that another make passes on counts once.
-fn targets(own: Lines<'_>) -> Vec<usize> {
+fn targets(own: LineIndex<'_>) -> Vec<usize> {
     let fails = |line: &str| {
         is_of_make(line)
             && line.contains(": *** [")
@@ -148,7 +149,7 @@ fn targets(own: Lines<'_>) -> Vec<usize> {
 }
 
 /// Returns the lines between the failures of targets. The first part is the block directly above the first failure.
-fn of_targets(lines: &[&str], targets: &[usize]) -> Vec<Range<usize>> {
+fn between_targets(lines: &[&str], targets: &[usize]) -> Vec<Range<usize>> {
     let mut start = None;
     let mut parts = Vec::new();
     for end in targets.iter().copied() {
@@ -160,7 +161,7 @@ fn of_targets(lines: &[&str], targets: &[usize]) -> Vec<Range<usize>> {
 }
 
 /// Returns the last words of a program that died, if no other output follows.
-fn dying(lines: &[&str]) -> Option<Range<usize>> {
+fn final_words(lines: &[&str]) -> Option<Range<usize>> {
     let ends = |line: &&&str| !line.trim().is_empty() && !unrecognized::is_epilogue(line);
     let end = lines.iter().rposition(|line| ends(&line))? + 1;
     if lines[end - 1].starts_with("Node.js v") {
@@ -179,7 +180,7 @@ fn dying(lines: &[&str]) -> Option<Range<usize>> {
 }
 
 /// Returns the lines above each line in which node prints its version, which it does when it dies.
-fn of_node(own: Lines<'_>) -> Vec<Range<usize>> {
+fn node_crashes(own: LineIndex<'_>) -> Vec<Range<usize>> {
     let ends = own.starting(b"N").filter(|(_, line)| line.starts_with("Node.js v"));
     ends.map(|(end, _)| end.saturating_sub(CRASH_LINES)..end + 1).collect()
 }
@@ -190,6 +191,6 @@ fn is_of_make(line: &str) -> bool {
 }
 
 /// Checks whether make could not run a program, or has no rule for a target.
-fn is_said_by_make(line: &str) -> bool {
+fn is_make_error(line: &str) -> bool {
     is_of_make(line) && !unrecognized::is_epilogue(line)
 }

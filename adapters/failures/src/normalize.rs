@@ -131,7 +131,7 @@ impl Normalizer {
         if !name.contains("0x") {
             return name.into_owned();
         }
-        replaced(
+        replace_parts(
             &name,
             SEARCH.find_iter(name.as_bytes()).filter_map(|found| {
                 let is_address = matches!(VOLATILE[found.pattern().as_usize()].0, VolatilePattern::Address);
@@ -151,7 +151,7 @@ impl Normalizer {
                 _ => Some((at..end, HERE.into())),
             }
         });
-        replaced(name, parts).into()
+        replace_parts(name, parts).into()
     }
 
     /// Returns the directory of the command, if it is known.
@@ -161,7 +161,7 @@ impl Normalizer {
 
     /// Returns a path relative to the directory of the command; other paths stay as they are.
     pub(super) fn path(&self, path: &str) -> String {
-        let decoded = path.strip_prefix("file://").map(percent_decoded);
+        let decoded = path.strip_prefix("file://").map(percent_decode);
         let path = decoded.as_deref().unwrap_or(path);
         let path = path.strip_prefix(&self.root).filter(|_| !self.root.is_empty()).unwrap_or(path);
         let path = path.strip_prefix("./").unwrap_or(path);
@@ -169,9 +169,9 @@ impl Normalizer {
     }
 
     /// Returns a directory relative to the command's directory, which is itself empty; `None` if it is outside.
-    pub(super) fn below(&self, folder: &str) -> Option<String> {
+    pub(super) fn relative_to_cwd(&self, folder: &str) -> Option<String> {
         if self.root.is_empty() {
-            return Some(Self::subject(folder));
+            return Some(Self::stable_path_part(folder));
         }
         let folder = folder.trim_end_matches('/');
         if format!("{folder}/") == self.root {
@@ -181,7 +181,7 @@ impl Normalizer {
     }
 
     /// Returns the part of a path that is the same in every checkout: a relative path, or the end of an absolute one.
-    pub(super) fn subject(path: &str) -> String {
+    pub(super) fn stable_path_part(path: &str) -> String {
         const PARTS: usize = 2;
         if !path.starts_with('/') {
             return path.to_owned();
@@ -196,7 +196,7 @@ impl Normalizer {
         if !text.bytes().any(|byte| byte.is_ascii_digit() || matches!(byte, b'/' | b'\\')) {
             return squeeze(text);
         }
-        squeeze(&replaced(
+        squeeze(&replace_parts(
             text,
             SEARCH.find_iter(text).map(|found| {
                 let (volatile, _) = VOLATILE[found.pattern().as_usize()];
@@ -208,7 +208,7 @@ impl Normalizer {
 
     /// Masks the varying values in each line of an unknown tool, and sorts the lines: parallel work ends in any order.
     pub(super) fn lines(&self, text: &str) -> String {
-        sorted(text.lines().map(|line| self.line(line)).collect())
+        sort_and_join(text.lines().map(|line| self.line(line)).collect())
     }
 
     /// Masks a line part by part, since a search in a very long line may scan all of it again and again.
@@ -225,7 +225,7 @@ impl Normalizer {
 
     /// Removes the parts of a tool's message that only some of its formats have: a repeated rule, the full stop of a
     /// sentence, indentation, and the quotation marks of the locale.
-    pub(super) fn diagnosis<'t>(text: &'t str, rule: &str) -> Cow<'t, str> {
+    pub(super) fn diagnostic_text<'t>(text: &'t str, rule: &str) -> Cow<'t, str> {
         let behind = text.strip_prefix(rule).and_then(|rest| rest.strip_prefix(": "));
         let text = behind.filter(|_| !rule.is_empty()).unwrap_or(text);
         let named = text.strip_suffix([')', ']']).and_then(|rest| rest.strip_suffix(rule));
@@ -240,7 +240,7 @@ impl Normalizer {
 
     /// Also masks positions in a file, in lines whose volatile values are already masked.
     pub(super) fn placeless(volatile: &str) -> String {
-        sorted(volatile.lines().map(|line| POSITION.replace_all(line, "$word$file")).collect())
+        sort_and_join(volatile.lines().map(|line| POSITION.replace_all(line, "$word$file")).collect())
     }
 
     fn mask<'t>(&self, volatile: VolatilePattern, whole: &'t str, before: Option<char>) -> Cow<'t, str> {
@@ -278,7 +278,7 @@ impl Normalizer {
             return local;
         }
         let name = local.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        format!("<path>/{}", steady(name))
+        format!("<path>/{}", mask_random(name))
     }
 
     /// Also masks literal values, in text whose volatile values are already masked. In text that compares, every quoted
@@ -291,7 +291,7 @@ impl Normalizer {
             true => OBJECT.replace_all(volatile, "#"),
             false => volatile.into(),
         };
-        let masked = replaced(
+        let masked = replace_parts(
             &volatile,
             VALUE.find_iter(&volatile).filter_map(|found| {
                 let is_quoted = found.as_str().starts_with(['"', '\'', '“']);
@@ -316,19 +316,20 @@ fn is_hash(word: &str) -> bool {
 
 /// Returns the content of a text that is a single quotation.
 fn quoted_whole(text: &str) -> Option<&str> {
-    let inner =
-        |quote: char| text.trim().strip_prefix(quote)?.strip_suffix(quote).filter(|it| !it.contains(quote));
+    let inner = |quote: char| {
+        text.trim().strip_prefix(quote)?.strip_suffix(quote).filter(|inner| !inner.contains(quote))
+    };
     inner('\'').or_else(|| inner('"')).filter(|inner| inner.contains(' '))
 }
 
 /// Sorts lines and joins them.
-fn sorted<T: AsRef<str> + Ord>(mut lines: Vec<T>) -> String {
+fn sort_and_join<T: AsRef<str> + Ord>(mut lines: Vec<T>) -> String {
     lines.sort_unstable();
     lines.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("\n")
 }
 
 /// Replaces parts of a text; the parts must be in order.
-fn replaced<'t>(text: &str, parts: impl Iterator<Item = (Range<usize>, Cow<'t, str>)>) -> String {
+fn replace_parts<'t>(text: &str, parts: impl Iterator<Item = (Range<usize>, Cow<'t, str>)>) -> String {
     let mut replaced = String::with_capacity(text.len());
     let mut end = 0;
     for (part, by) in parts {
@@ -364,7 +365,7 @@ fn is_name(quoted: &str) -> bool {
 }
 
 /// Masks the random part of the last component of a path.
-fn steady(name: &str) -> Cow<'_, str> {
+fn mask_random(name: &str) -> Cow<'_, str> {
     if let Some(mask) = of_a_library(name) {
         return mask.into();
     }
@@ -407,7 +408,7 @@ fn squeeze(text: &str) -> String {
 }
 
 /// Decodes `%20` and similar escapes, as they occur in the URL of a file.
-pub fn percent_decoded(url: &str) -> String {
+pub fn percent_decode(url: &str) -> String {
     let mut parts = url.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {

@@ -47,8 +47,9 @@ pub fn number_lines<'t>(texts: impl IntoIterator<Item = &'t [u8]>) -> Vec<Number
     let mut lines = BTreeMap::new();
     for text in texts {
         let text = plain(&text[text.len().saturating_sub(TEXT_MAX)..]);
-        let fitting =
-            text.lines().filter(|line| line.len() <= LINE_MAX && line.bytes().any(|it| it.is_ascii_digit()));
+        let fitting = text
+            .lines()
+            .filter(|line| line.len() <= LINE_MAX && line.bytes().any(|byte| byte.is_ascii_digit()));
         for (frame, numbers) in fitting.filter_map(number_line) {
             lines.insert(frame, numbers);
         }
@@ -58,11 +59,12 @@ pub fn number_lines<'t>(texts: impl IntoIterator<Item = &'t [u8]>) -> Vec<Number
 
 fn number_line(line: &str) -> Option<(Digest, Vec<Number>)> {
     let places: Vec<Range<usize>> =
-        NUMBER.find_iter(line).take(NUMBERS_MAX + 1).map(|it| it.range()).collect();
+        NUMBER.find_iter(line).take(NUMBERS_MAX + 1).map(|number| number.range()).collect();
     if places.is_empty() || places.len() > NUMBERS_MAX {
         return None;
     }
-    let values: Vec<i64> = places.iter().map(|it| millionths(&line[it.clone()])).collect::<Option<_>>()?;
+    let values: Vec<i64> =
+        places.iter().map(|place| millionths(&line[place.clone()])).collect::<Option<_>>()?;
     let is_compared = |at: usize| COMPARISON.is_match(&line[places[at].end..places[at + 1].start]);
     let is_coverage = line.to_lowercase().contains("cover");
     let of_itself = |at: usize| {
@@ -70,7 +72,7 @@ fn number_line(line: &str) -> Option<(Digest, Vec<Number>)> {
         if is_coverage && line[place.end..].starts_with('%') {
             return Some(100_000_000);
         }
-        COUNT.find_iter(line).any(|it| it.start() == place.start).then_some(0)
+        COUNT.find_iter(line).any(|count| count.start() == place.start).then_some(0)
     };
     let bound = |at: usize| {
         // `4 of 10 failed` is better with fewer.
@@ -83,7 +85,7 @@ fn number_line(line: &str) -> Option<(Digest, Vec<Number>)> {
     let numbers: Vec<Number> =
         values.iter().enumerate().map(|(at, &value)| Number { value, bound: bound(at) }).collect();
     let frame = NUMBER.replace_all(line.trim(), "#");
-    numbers.iter().any(|it| it.bound.is_some()).then(|| (Digest::of(frame.as_bytes()), numbers))
+    numbers.iter().any(|number| number.bound.is_some()).then(|| (Digest::sha256(frame.as_bytes()), numbers))
 }
 
 /// Reads a decimal number; `None` if it is too large for the numbers of a message.
@@ -116,11 +118,11 @@ mod tests {
             ("no number", ""),
             ("1 of 2 of 3 of 4 of 5", ""),
         ] {
-            let show = |it: i64| format!("{}", it as f64 / 1e6);
+            let show = |value: i64| format!("{}", value as f64 / 1e6);
             let lines = number_lines([line.as_bytes()]);
-            let numbers = lines.iter().flat_map(|it| &it.numbers).map(|it| match it.bound {
-                Some(bound) => format!("{}→{}", show(it.value), show(bound)),
-                None => show(it.value),
+            let numbers = lines.iter().flat_map(|line| &line.numbers).map(|number| match number.bound {
+                Some(bound) => format!("{}→{}", show(number.value), show(bound)),
+                None => show(number.value),
             });
             assert_eq!(numbers.collect::<Vec<_>>().join(" "), expected, "{line}");
         }
@@ -130,6 +132,6 @@ mod tests {
     fn the_last_line_of_a_frame_counts() {
         let lines = number_lines([&b"step 1 of 9\nstep 2 of 9\nother 1 of 2\nstep 3 of 9\n"[..]]);
         assert_eq!(lines.len(), 2);
-        assert!(lines.iter().any(|it| it.numbers[0].value == 3_000_000));
+        assert!(lines.iter().any(|line| line.numbers[0].value == 3_000_000));
     }
 }

@@ -11,21 +11,8 @@ use unstuck_core::evidence::Fingerprint;
 
 use super::normalize::Normalizer;
 use super::output::Extraction;
+use super::parts::FailureClass;
 use super::raw_failure::RawFailure;
-
-/// The class of a failure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FailureClass {
-    /// A test.
-    Test,
-    /// A message about a place in a file, from a compiler or a linter.
-    Diagnostic,
-    /// A file that is not formatted, or is listed for another reason.
-    Format,
-    /// A process.
-    #[default]
-    Process,
-}
 
 /// One failure at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +72,6 @@ impl UniqueOccurrences {
         }
     }
 
-    /// Returns all.
     pub(super) fn into_list(self) -> Vec<Occurrence> {
         self.list
     }
@@ -93,14 +79,14 @@ impl UniqueOccurrences {
 
 impl Occurrence {
     /// Creates an occurrence from the result of a reader; the fingerprint is set later.
-    pub(super) fn of(draft: &RawFailure, normalizer: &Normalizer) -> Self {
+    pub(super) fn from_raw(draft: &RawFailure, normalizer: &Normalizer) -> Self {
         let file = draft.file.as_deref().map(|file| normalizer.path(file));
         let test = draft.test.as_deref().map(|name| normalizer.name(name));
-        let (suite, name) = apart(draft.tool, test.as_deref().unwrap_or_default(), file.as_deref());
+        let (suite, name) = split_name(draft.tool, test.as_deref().unwrap_or_default(), file.as_deref());
         let is_whole_file = draft.class == FailureClass::Test && test.is_none();
         Self {
             class: draft.class,
-            fingerprint: Fingerprint::of(&[]),
+            fingerprint: Fingerprint::from_parts(&[]),
             tool: draft.tool.to_owned(),
             name: if is_whole_file { file.clone() } else { test.as_ref().map(|_| name.to_owned()) },
             suite: suite.map(str::to_owned),
@@ -120,7 +106,7 @@ impl Occurrence {
 const BLOCK_CHARS_MAX: usize = 4096;
 
 /// Splits the package or the file off the name of a test.
-fn apart<'t>(tool: &str, test: &'t str, file: Option<&str>) -> (Option<&'t str>, &'t str) {
+fn split_name<'t>(tool: &str, test: &'t str, file: Option<&str>) -> (Option<&'t str>, &'t str) {
     if tool == "go-test" {
         // The package ends at the first dot after its last slash; names of subtests contain slashes, too.
         let own = test.find(".Test").or_else(|| test.find(".Example")).or_else(|| test.find(".Fuzz"));
@@ -128,7 +114,7 @@ fn apart<'t>(tool: &str, test: &'t str, file: Option<&str>) -> (Option<&'t str>,
     }
     let separators = [" > ", " › ", " => "];
     let behind = file.and_then(|file| test.trim_start_matches("./").strip_prefix(file));
-    let bare = behind.and_then(|rest| separators.iter().find_map(|it| rest.strip_prefix(it)));
+    let bare = behind.and_then(|rest| separators.iter().find_map(|separator| rest.strip_prefix(separator)));
     (None, bare.unwrap_or(test))
 }
 

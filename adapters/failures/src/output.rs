@@ -5,7 +5,7 @@ use unstuck_core::evidence::{Confidence, Failure, FailureSet};
 
 /// The output of a command, as bytes.
 #[derive(Clone, Debug, Default)]
-pub struct Output<'a> {
+pub struct ToolOutput<'a> {
     /// The command line.
     pub command: &'a str,
     /// The directory that it ran in, absolute; paths below it become relative.

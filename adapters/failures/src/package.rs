@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::format::Lines;
+use super::line_index::LineIndex;
 use super::normalize::Normalizer;
 
 /// The packages in the prefixes of a wrapper's lines, or in its announcement of several.
@@ -25,7 +25,7 @@ pub(super) struct PackageLabels {
 /// The lines of a stream, and the packages that a wrapper named.
 pub(super) struct StreamPackages<'a> {
     pub(super) text: &'a str,
-    pub(super) own: Lines<'a>,
+    pub(super) own: LineIndex<'a>,
     pub(super) labels: &'a PackageLabels,
 }
 
@@ -49,10 +49,11 @@ pub(super) struct Packages {
 }
 
 impl Packages {
-    /// Finds the packages.
-    pub(super) fn of(streams: &[StreamPackages<'_>], normalizer: &Normalizer) -> Self {
+    pub(super) fn find(streams: &[StreamPackages<'_>], normalizer: &Normalizer) -> Self {
         let labels = || streams.iter().flat_map(|stream| stream.labels.lines.iter().map(|(_, name)| name));
-        if streams.iter().any(|it| it.labels.are_several) || labels().collect::<BTreeSet<_>>().len() > 1 {
+        if streams.iter().any(|stream| stream.labels.are_several)
+            || labels().collect::<BTreeSet<_>>().len() > 1
+        {
             let part = |stream: &StreamPackages<'_>| {
                 let named = stream.labels.lines.iter();
                 let begins =
@@ -91,13 +92,13 @@ impl Packages {
         if self.parts.is_empty() {
             return vec![(stream.own.lines, "")];
         }
-        let package = |line: &&str| self.around(address(line));
+        let package = |line: &&str| self.package_at(address(line));
         let parts = stream.own.lines.chunk_by(|one, two| package(one) == package(two));
         parts.map(|lines| (lines, package(&lines[0]))).collect()
     }
 
     /// Returns the package of the line at an address in memory; empty if no package is named.
-    pub(super) fn around(&self, address: usize) -> &str {
+    pub(super) fn package_at(&self, address: usize) -> &str {
         let Some(stream) = self.streams.iter().find(|stream| stream.contains(&address)) else { return "" };
         let above = self.parts.partition_point(|(begin, _)| *begin <= address);
         let part = above.checked_sub(1).map(|at| &self.parts[at]);
@@ -150,7 +151,7 @@ enum PackageLine<'a> {
 struct PackageHeader<'a> {
     at: usize,
     source: WorkspaceTool,
-    said: PackageLine<'a>,
+    event: PackageLine<'a>,
 }
 
 /// For each stream, the lines at which the output of a package begins, with its name.
@@ -162,9 +163,9 @@ impl WorkspaceTool {
         let own = |heads: &[PackageHeader<'_>]| -> Option<Vec<(usize, String)>> {
             let own: Vec<&PackageHeader<'_>> = heads.iter().filter(|head| head.source == self).collect();
             match self {
-                Self::Make => nested(&own, normalizer),
-                Self::Pytest => in_turn(&own, normalizer),
-                _ => Some(named(&own)),
+                Self::Make => nested_parts(&own, normalizer),
+                Self::Pytest => consecutive_parts(&own, normalizer),
+                _ => Some(named_parts(&own)),
             }
         };
         let parts: PackageSpans = heads.iter().map(|heads| own(heads)).collect::<Option<_>>()?;
@@ -186,12 +187,12 @@ impl WorkspaceTool {
 }
 
 /// Reads parts below and above lines with a name.
-fn named(heads: &[&PackageHeader<'_>]) -> Vec<(usize, String)> {
-    let begin = heads.iter().any(|head| matches!(head.said, PackageLine::Begins(_)));
+fn named_parts(heads: &[&PackageHeader<'_>]) -> Vec<(usize, String)> {
+    let begin = heads.iter().any(|head| matches!(head.event, PackageLine::Begins(_)));
     let mut parts = Vec::new();
     let mut start = 0;
     for head in heads {
-        match head.said {
+        match head.event {
             PackageLine::Begins(name) => parts.push((head.at, name.to_owned())),
             PackageLine::Ends => parts.push((head.at, String::new())),
             PackageLine::Was(name) if !begin => {
@@ -205,11 +206,11 @@ fn named(heads: &[&PackageHeader<'_>]) -> Vec<(usize, String)> {
 }
 
 /// Reads parts in directories that are entered and left; `None` if several were entered at once.
-fn nested(heads: &[&PackageHeader<'_>], normalizer: &Normalizer) -> Option<Vec<(usize, String)>> {
+fn nested_parts(heads: &[&PackageHeader<'_>], normalizer: &Normalizer) -> Option<Vec<(usize, String)>> {
     let mut parts = Vec::new();
     let mut open: Vec<(usize, &str)> = Vec::new();
     for head in heads {
-        match head.said {
+        match head.event {
             PackageLine::Enters(depth, folder) => {
                 if open.last().is_some_and(|(around, _)| *around >= depth) {
                     return None;
@@ -221,22 +222,23 @@ fn nested(heads: &[&PackageHeader<'_>], normalizer: &Normalizer) -> Option<Vec<(
             }
             _ => continue,
         }
-        let name = open.last().map_or(Some(String::new()), |(_, folder)| normalizer.below(folder))?;
+        let name =
+            open.last().map_or(Some(String::new()), |(_, folder)| normalizer.relative_to_cwd(folder))?;
         parts.push((head.at, name));
     }
     Some(parts)
 }
 
 /// Reads parts that each begin and end; `None` if one begins within another, since a test may run the tool, too.
-fn in_turn(heads: &[&PackageHeader<'_>], normalizer: &Normalizer) -> Option<Vec<(usize, String)>> {
+fn consecutive_parts(heads: &[&PackageHeader<'_>], normalizer: &Normalizer) -> Option<Vec<(usize, String)>> {
     let mut parts = Vec::new();
     let mut is_open = false;
     for head in heads {
-        match head.said {
+        match head.event {
             PackageLine::Opens if is_open => return None,
             PackageLine::Opens => is_open = true,
             PackageLine::Ends => is_open = false,
-            PackageLine::Begins(folder) => parts.push((head.at, normalizer.below(folder)?)),
+            PackageLine::Begins(folder) => parts.push((head.at, normalizer.relative_to_cwd(folder)?)),
             _ => {}
         }
     }
@@ -249,7 +251,7 @@ fn heads<'a>(stream: &StreamPackages<'a>) -> Vec<PackageHeader<'a>> {
     let found = [&b">m["[..], b"=r:", b"n"].into_iter().flat_map(|with| own.starting(with));
     let mut heads: Vec<PackageHeader<'a>> = found
         .filter_map(|(at, line)| {
-            head(line, own.lines.get(at + 1)).map(|(source, said)| PackageHeader { at, source, said })
+            head(line, own.lines.get(at + 1)).map(|(source, event)| PackageHeader { at, source, event })
         })
         .collect();
     heads.sort_by_key(|head| head.at);
@@ -262,7 +264,7 @@ fn head<'a>(line: &'a str, next: Option<&&str>) -> Option<(WorkspaceTool, Packag
         b'>' => script(line.strip_prefix("> ")?, next),
         b'm' => folder(line.strip_prefix("make")?),
         b'[' => module(line),
-        b'=' => ruled(line),
+        b'=' => parse_rule(line),
         b'r' => {
             let folder = line.strip_prefix("rootdir: ")?.split(", ").next()?;
             Some((WorkspaceTool::Pytest, PackageLine::Begins(folder)))
@@ -311,8 +313,8 @@ fn script<'a>(rest: &'a str, next: Option<&&str>) -> Option<(WorkspaceTool, Pack
 fn target_package(text: &str) -> Option<&str> {
     let (package, target) = text.trim_end().split_once(':')?;
     let is_word = |text: &str, more: &str| {
-        text.starts_with(|it: char| it.is_ascii_alphanumeric() || it == '@')
-            && text.chars().all(|it| it.is_ascii_alphanumeric() || more.contains(it))
+        text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '@')
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
     };
     (is_word(package, "@/._-") && is_word(target, ":._-")).then_some(package)
 }
@@ -344,9 +346,10 @@ fn module(line: &str) -> Option<(WorkspaceTool, PackageLine<'_>)> {
 }
 
 /// Reads a line that begins with a rule of `=`: of Bazel, Rush, mix, pytest.
-fn ruled(line: &str) -> Option<(WorkspaceTool, PackageLine<'_>)> {
+fn parse_rule(line: &str) -> Option<(WorkspaceTool, PackageLine<'_>)> {
     if let Some(app) = line.strip_prefix("==> ") {
-        let is_name = app.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_');
+        let is_name =
+            app.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
         return is_name.then_some((WorkspaceTool::Mix, PackageLine::Begins(app)));
     }
     if let Some(rest) = line.strip_prefix("==[ ") {
@@ -365,7 +368,7 @@ fn ruled(line: &str) -> Option<(WorkspaceTool, PackageLine<'_>)> {
     }
     let counts = inner.split_once(" in ").filter(|(_, time)| time.contains('s'));
     let is_sum = counts.is_some_and(|(counts, _)| {
-        counts.starts_with(|it: char| it.is_ascii_digit()) || counts == "no tests ran"
+        counts.starts_with(|c: char| c.is_ascii_digit()) || counts == "no tests ran"
     });
     is_sum.then_some((WorkspaceTool::Pytest, PackageLine::Ends))
 }

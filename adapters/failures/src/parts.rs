@@ -1,4 +1,18 @@
-//! The parts of the text of a failure.
+//! The class of a failure, and the parts of its text.
+
+/// The class of a failure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailureClass {
+    /// A test.
+    Test,
+    /// A message about a place in a file, from a compiler or a linter.
+    Diagnostic,
+    /// A file that is not formatted, or is listed for another reason.
+    Format,
+    /// A process.
+    #[default]
+    Process,
+}
 
 /// How the text that distinguishes failures is masked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,9 +35,7 @@ pub(super) struct FailureMessage {
     pub(super) about: String,
     /// The complete text of the failure, including the values.
     pub(super) values: String,
-    /// The file.
     pub(super) file: Option<String>,
-    /// The line.
     pub(super) line: Option<u32>,
     /// How `about` is masked.
     pub(super) style: MaskingStyle,

@@ -29,7 +29,7 @@ impl Prefilter {
     }
 
     /// Returns the lines with a mark of the format at this index of [`FORMATS`].
-    pub(super) fn of(&self, format: usize) -> &[usize] {
+    pub(super) fn marked_lines(&self, format: usize) -> &[usize] {
         &self.0[format]
     }
 }
@@ -101,7 +101,7 @@ struct Search {
 impl Search {
     fn new() -> Self {
         let marks = FORMATS.iter().enumerate();
-        let marks = marks.flat_map(|(format, it)| it.marks.iter().map(move |mark| (*mark, format)));
+        let marks = marks.flat_map(|(format, entry)| entry.marks.iter().map(move |mark| (*mark, format)));
         let shared = TrigramUse::new();
         let mut parts: Vec<Trigram> =
             marks.flat_map(|(mark, format)| Trigram::both(mark, format, &shared)).collect();
@@ -231,15 +231,15 @@ mod tests {
     /// Finds the names of the formats by a separate search for each mark.
     fn naive(line: &str) -> Vec<&'static str> {
         let whole = format!("\n{line}\n");
-        let marked = FORMATS.iter().filter(|it| it.marks.iter().any(|mark| whole.contains(mark)));
-        marked.map(|it| it.name).collect()
+        let marked = FORMATS.iter().filter(|entry| entry.marks.iter().any(|mark| whole.contains(mark)));
+        marked.map(|entry| entry.name).collect()
     }
 
     fn check(line: &str) {
         let text = format!("\n{line}\n{line}");
         let marks = Prefilter::new(&text, &text.split('\n').collect::<Vec<_>>());
-        let found = FORMATS.iter().enumerate().filter(|(at, _)| marks.of(*at) == [1, 2]);
-        assert_eq!(found.map(|(_, it)| it.name).collect::<Vec<_>>(), naive(line), "{line:?}");
+        let found = FORMATS.iter().enumerate().filter(|(at, _)| marks.marked_lines(*at) == [1, 2]);
+        assert_eq!(found.map(|(_, entry)| entry.name).collect::<Vec<_>>(), naive(line), "{line:?}");
     }
 
     #[test]

@@ -171,7 +171,7 @@ pub fn count(stdout: &[u8], stderr: &[u8]) -> Option<Tests> {
 /// Counts the tests that pages report.
 pub(super) fn in_pages(pages: &[CleanOutput<'_>; 2]) -> Option<Tests> {
     let lines: Vec<&str> = pages.iter().flat_map(CleanOutput::lines).collect();
-    summaries(&lines).or_else(|| listed(&lines))
+    summaries(&lines).or_else(|| count_listed(&lines))
 }
 
 /// Checks whether a line counts tests.
@@ -180,7 +180,7 @@ pub(super) fn is_summary(line: &str) -> bool {
         let words: Vec<String> = WORDS.iter().map(|word| regex::escape(word)).collect();
         Regex::new(&words.join("|")).expect("a pattern of ours")
     });
-    ANY.is_match(line) && SUMMARIES.iter().any(|it| it.line.is_match(line))
+    ANY.is_match(line) && SUMMARIES.iter().any(|summary| summary.line.is_match(line))
 }
 
 fn summaries(lines: &[&str]) -> Option<Tests> {
@@ -218,18 +218,18 @@ fn each_summary<'l>(
 ) {
     let mut is_shown = false;
     for (at, line) in lines.iter().enumerate() {
-        is_shown = if is_shown { !nextest::is_own(line) } else { nextest::shows(line) };
+        is_shown = if is_shown { !nextest::is_own(line) } else { nextest::begins_output(line) };
         if is_shown || !WORDS.iter().any(|word| line.contains(word)) {
             continue;
         }
         if is_alone(lines, at) {
             continue;
         }
-        let is_it = |it: &'static SummaryPattern| {
-            let captures = it.line.captures(line)?;
-            numbers(&captures).is_some().then_some((it, captures))
+        let parse = |pattern: &'static SummaryPattern| {
+            let captures = pattern.line.captures(line)?;
+            numbers(&captures).is_some().then_some((pattern, captures))
         };
-        if let Some((summary, captures)) = SUMMARIES.iter().find_map(is_it) {
+        if let Some((summary, captures)) = SUMMARIES.iter().find_map(parse) {
             take(at, summary, &captures);
         }
     }
@@ -242,10 +242,9 @@ fn is_alone(lines: &[&str], at: usize) -> bool {
 }
 
 /// A counter of a summary that is not green, and not one of the failed tests that the summary counts.
-pub(super) struct Beyond<'l> {
+pub(super) struct ExtraCounter<'l> {
     /// The line that contains it.
     pub(super) line: &'l str,
-    /// The counter.
     pub(super) counter: Counter<'l>,
     /// It counts files, suites, or other groups of tests.
     pub(super) counts_groups: bool,
@@ -255,14 +254,15 @@ pub(super) struct Beyond<'l> {
 ///
 /// They are in the line of a summary or in the lines around it. If no summary is recognized, they may be in any list of
 /// counters that includes one for passed tests.
-pub(super) fn beyond<'p>(pages: &'p [CleanOutput<'_>; 2]) -> Vec<Beyond<'p>> {
+pub(super) fn beyond<'p>(pages: &'p [CleanOutput<'_>; 2]) -> Vec<ExtraCounter<'p>> {
     let lines: Vec<&str> = pages.iter().flat_map(CleanOutput::lines).collect();
     let mut found = Vec::new();
     let mut add = |line: &'p str, is_known: &dyn Fn(usize) -> bool| {
-        let is_meant =
-            |it: &Counter<'_>| it.number > 0 && !is_known(it.at) && it.meaning() == Meaning::NotGreen;
+        let is_meant = |counter: &Counter<'_>| {
+            counter.number > 0 && !is_known(counter.at) && counter.meaning() == Meaning::NotGreen
+        };
         let counters = counters::of_line(line).into_iter().filter(is_meant);
-        found.extend(counters.map(|counter| Beyond {
+        found.extend(counters.map(|counter| ExtraCounter {
             line,
             counts_groups: counter.counts_groups(line),
             counter,
@@ -289,7 +289,8 @@ pub(super) fn beyond<'p>(pages: &'p [CleanOutput<'_>; 2]) -> Vec<Beyond<'p>> {
         last = below.last().map_or(at + 1, |below| below + 1);
     }
     if summaries.is_empty() {
-        let passes = |line: &str| counters::of_line(line).iter().any(|it| it.meaning() == Meaning::Pass);
+        let passes =
+            |line: &str| counters::of_line(line).iter().any(|counter| counter.meaning() == Meaning::Pass);
         let unknown = lines.iter().filter(|line| counters::are_all(line) && passes(line));
         unknown.for_each(|line| add(line, &|_| false));
     }
@@ -335,7 +336,7 @@ impl<'a> DoubleCount<'a> {
 
 /// Reads the numbers of a summary; `None` if it has none.
 fn numbers(captures: &regex::Captures<'_>) -> Option<Tests> {
-    let part = |name: &str| captures.name(name).and_then(|it| it.as_str().parse::<u64>().ok());
+    let part = |name: &str| captures.name(name).and_then(|group| group.as_str().parse::<u64>().ok());
     let number = |name: &str| {
         let parts = ["", "2", "3"].iter().filter_map(|which| part(&format!("{name}{which}")));
         parts.reduce(u64::saturating_add)
@@ -351,7 +352,7 @@ fn numbers(captures: &regex::Captures<'_>) -> Option<Tests> {
 }
 
 /// Counts the tests that are listed one by one: TAP, `go test -v`, and its JSON.
-fn listed(lines: &[&str]) -> Option<Tests> {
+fn count_listed(lines: &[&str]) -> Option<Tests> {
     let mut tests = Tests::default();
     let (mut names_all, mut go_failed) = (false, 0);
     let was_run = go_test::was_run(lines);
@@ -359,7 +360,8 @@ fn listed(lines: &[&str]) -> Option<Tests> {
         let line = line.trim_start();
         // Without `-v`, only failed tests are listed.
         names_all |= line.starts_with("--- PASS: ") || line.starts_with("=== RUN");
-        let is_skipped = || line.rsplit_once('#').is_some_and(|(_, directive)| tap::excuses(directive));
+        let is_skipped =
+            || line.rsplit_once('#').is_some_and(|(_, directive)| tap::is_skip_directive(directive));
         if tap::is_problem(line) {
             // An output without failures contains none of them.
             continue;
@@ -404,7 +406,7 @@ fn point(line: &str) -> Option<bool> {
     };
     let is_point = rest
         .strip_prefix(' ')
-        .is_some_and(|rest| rest.starts_with("- ") || rest.starts_with(|it: char| it.is_ascii_digit()));
+        .is_some_and(|rest| rest.starts_with("- ") || rest.starts_with(|c: char| c.is_ascii_digit()));
     is_point.then_some(passed)
 }
 

@@ -17,7 +17,7 @@ struct TestListSyntax {
     marks: &'static [&'static str],
     /// The line above the tests of a suite, with a group `suite`; empty if there is none.
     head: &'static str,
-    /// A test: its `name`, and its `ending`, without which it passed.
+    /// A test: its `name`, and its `outcome`, without which it passed.
     line: &'static str,
 }
 
@@ -56,7 +56,7 @@ static PATTERNS: LazyLock<Vec<(Option<Regex>, Regex)>> = LazyLock::new(|| {
 });
 
 /// Reads how each test ended that an output lists.
-pub(super) fn endings(text: &str, lines: &[&str], tell: &mut OnTest<'_>) {
+pub(super) fn outcomes(text: &str, lines: &[&str], tell: &mut OnTest<'_>) {
     for (at, list) in LISTS.iter().enumerate() {
         if !list.marks.iter().any(|mark| memchr::memmem::find(text.as_bytes(), mark.as_bytes()).is_some()) {
             continue;
@@ -70,7 +70,7 @@ pub(super) fn endings(text: &str, lines: &[&str], tell: &mut OnTest<'_>) {
             }
             let Some(found) = pattern.captures(line) else { continue };
             let group = |name: &str| found.name(name).map(|group| group.as_str().trim());
-            let ending = group("ending").or_else(|| group("sign"));
+            let outcome = group("ending").or_else(|| group("sign"));
             let Some(name) = group("name").or_else(|| group("full")).filter(|name| is_test(list.tool, name))
             else {
                 continue;
@@ -83,13 +83,13 @@ pub(super) fn endings(text: &str, lines: &[&str], tell: &mut OnTest<'_>) {
                 }
                 _ => without_time(name).to_owned(),
             };
-            let ending = match (list.tool, ending) {
+            let outcome = match (list.tool, outcome) {
                 (_, None) => TestOutcome::Passed,
                 // Other tools mark a skipped test with it.
                 ("pester", Some("-")) => TestOutcome::Failed,
-                (_, Some(word)) => ended(word),
+                (_, Some(word)) => parse_outcome(word),
             };
-            tell(list.tool, &name, ending);
+            tell(list.tool, &name, outcome);
         }
     }
 }
@@ -98,7 +98,7 @@ pub(super) fn endings(text: &str, lines: &[&str], tell: &mut OnTest<'_>) {
 fn is_test(tool: &str, name: &str) -> bool {
     match tool {
         "dart-test" => {
-            !["loading ", "All tests passed", "Some tests failed"].iter().any(|it| name.starts_with(it))
+            !["loading ", "All tests passed", "Some tests failed"].iter().any(|begin| name.starts_with(begin))
                 && !name.ends_with("(setUpAll)")
                 && !name.ends_with("(tearDownAll)")
         }
@@ -107,7 +107,7 @@ fn is_test(tool: &str, name: &str) -> bool {
     }
 }
 
-fn ended(word: &str) -> TestOutcome {
+fn parse_outcome(word: &str) -> TestOutcome {
     const PASSED: [&str; 14] =
         ["PASS", "PASSED", "FLAKY", "✓", "✔", "passed", "OK", "ok", "+", "Passed", "pass", ".", "∅", "☢"];
     const EXCUSED: [&str; 20] = [
@@ -116,7 +116,7 @@ fn ended(word: &str) -> TestOutcome {
     ];
     match word {
         _ if PASSED.contains(&word) => TestOutcome::Passed,
-        _ if EXCUSED.contains(&word) => TestOutcome::Excused,
+        _ if EXCUSED.contains(&word) => TestOutcome::Skipped,
         _ => TestOutcome::Failed,
     }
 }

@@ -9,13 +9,13 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use serde_json::Value;
-use unstuck_core::evidence::{LISTED_MAX, Listed, Naming, TestName, last_component};
+use unstuck_core::evidence::{LISTED_MAX, RecordedTestNames, ReporterNaming, TestName, last_component};
 
 use super::clean_output::CleanOutput;
 use super::ending::{OnTest, TestOutcome};
 use super::format::{go_test, jest, junit, mocha, nextest, node_test, pytest, tap, test_json, without_time};
 use super::normalize::Normalizer;
-use super::output::Output;
+use super::output::ToolOutput;
 use super::package::{Packages, StreamPackages};
 use super::test_lines;
 
@@ -29,18 +29,18 @@ static VARIES: LazyLock<Regex> = LazyLock::new(|| {
 /// The results of the tests that an output names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TestResults {
-    endings: BTreeMap<TestName, BTreeSet<TestOutcome>>,
+    outcomes: BTreeMap<TestName, BTreeSet<TestOutcome>>,
     /// The Go packages that report that they have no tests, or ran none.
     empty: BTreeSet<String>,
 }
 
 /// Reads the results of the tests that an output names, in its text and in its reports.
-pub fn list(output: &Output<'_>) -> TestResults {
-    in_pages(output, &CleanOutput::of(output))
+pub fn list(output: &ToolOutput<'_>) -> TestResults {
+    in_pages(output, &CleanOutput::from_output(output))
 }
 
 /// Reads the results of the tests that the reports and pages of an output name.
-pub(super) fn in_pages(output: &Output<'_>, pages: &[CleanOutput<'_>; 2]) -> TestResults {
+pub(super) fn in_pages(output: &ToolOutput<'_>, pages: &[CleanOutput<'_>; 2]) -> TestResults {
     let normalizer = Normalizer::new(output.cwd);
     let mut listing = TestResults::default();
     let reports: Vec<CleanOutput<'_>> =
@@ -48,7 +48,7 @@ pub(super) fn in_pages(output: &Output<'_>, pages: &[CleanOutput<'_>; 2]) -> Tes
     let cut = pages.each_ref().map(CleanOutput::cut);
     let streams: Vec<StreamPackages<'_>> =
         pages.iter().zip(&cut).map(|(page, cut)| page.stream(cut.own())).collect();
-    let packages = Packages::of(&streams, &normalizer);
+    let packages = Packages::find(&streams, &normalizer);
     for page in &reports {
         listing.take(page.text(), &page.lines(), "", &normalizer);
     }
@@ -63,55 +63,55 @@ pub(super) fn in_pages(output: &Output<'_>, pages: &[CleanOutput<'_>; 2]) -> Tes
 impl TestResults {
     /// Adds the results of the tests that lines name. `package` is empty if they belong to none.
     fn take(&mut self, text: &str, lines: &[&str], package: &str, normalizer: &Normalizer) {
-        read(text, lines, &mut |tool, name, ending| {
+        read(text, lines, &mut |tool, name, outcome| {
             let bare = normalizer.name(name.trim());
-            if !is_none(&bare) {
+            if !is_no_test(&bare) {
                 let name = if package.is_empty() { bare } else { format!("{package} > {bare}") };
                 let name = TestName { tool: tool.to_owned(), name };
-                self.endings.entry(name).or_default().insert(ending);
+                self.outcomes.entry(name).or_default().insert(outcome);
             }
         });
-        self.empty.extend(go_test::empty(lines).map(str::to_owned));
+        self.empty.extend(go_test::packages_without_tests(lines).map(str::to_owned));
     }
 
     /// Returns the failed tests, and the current results of the tests that failed `before`.
     ///
     /// A missing test counts as run if a passed test replaced it. The replacement has the same last component, and is
     /// not among the tests `known` before.
-    pub fn listed(&self, before: &[TestName], known: &Self) -> Listed {
+    pub fn compare_failed(&self, before: &[TestName], known: &Self) -> RecordedTestNames {
         let complete: BTreeSet<&str> =
             self.that(TestOutcome::Passed).map(|(name, _)| name.tool.as_str()).collect();
-        let mut listed = Listed {
+        let mut listed = RecordedTestNames {
             failed: self.that(TestOutcome::Failed).map(|(name, _)| name.clone()).take(LISTED_MAX).collect(),
             naming: self.naming(),
-            ..Listed::default()
+            ..RecordedTestNames::default()
         };
         let mut missing = Vec::new();
         for name in before {
-            match self.endings.get(name) {
+            match self.outcomes.get(name) {
                 Some(_) if self.has_run(name) => listed.ran.push(name.clone()),
                 Some(_) => listed.gone.push(name.clone()),
                 None if complete.contains(name.tool.as_str()) => missing.push(name),
-                None => self.told_of_packages(name, &mut listed),
+                None => self.mark_gone_with_package(name, &mut listed),
             }
         }
         if !missing.is_empty() {
-            self.stand_in(&missing, known, &mut listed);
+            self.replace_missing(&missing, known, &mut listed);
         }
         listed
     }
 
     /// Replaces each missing test by a new test that passed, if one fits.
-    fn stand_in(&self, missing: &[&TestName], known: &Self, listed: &mut Listed) {
+    fn replace_missing(&self, missing: &[&TestName], known: &Self, listed: &mut RecordedTestNames) {
         fn key(name: &TestName) -> (&str, &str) {
             (&name.tool, last_component(name))
         }
         let passed = self.that(TestOutcome::Passed);
-        let passed = passed.filter(|(_, endings)| {
-            endings.iter().all(|it| matches!(it, TestOutcome::Passed | TestOutcome::Ran))
+        let passed = passed.filter(|(_, outcomes)| {
+            outcomes.iter().all(|outcome| matches!(outcome, TestOutcome::Passed | TestOutcome::Unknown))
         });
         let mut free =
-            ReplacementTests::of(passed.filter(|(name, _)| known.is_new(name)).map(|(name, _)| key(name)));
+            ReplacementTests::new(passed.filter(|(name, _)| known.is_new(name)).map(|(name, _)| key(name)));
         for name in missing {
             let list = if free.take(&key(name)) { &mut listed.ran } else { &mut listed.gone };
             list.push((*name).clone());
@@ -119,9 +119,9 @@ impl TestResults {
     }
 
     /// Returns the current results of the tests that `failed` before, and of the tests that passed before.
-    pub fn since(&self, failed: &[TestName], before: &Self) -> Listed {
-        let mut listed = self.listed(failed, before);
-        listed.gone.extend(self.vanished(before));
+    pub fn compare(&self, failed: &[TestName], before: &Self) -> RecordedTestNames {
+        let mut listed = self.compare_failed(failed, before);
+        listed.gone.extend(self.missing_tests(before));
         listed
     }
 
@@ -129,14 +129,14 @@ impl TestResults {
     /// failed test: a name may contain a date or a random value.
     ///
     /// Only a tool that names passed tests can show this. Gradle is excluded, since it does not rerun unchanged tests.
-    fn vanished(&self, before: &Self) -> Vec<TestName> {
+    fn missing_tests(&self, before: &Self) -> Vec<TestName> {
         let tools = self.that(TestOutcome::Passed).map(|(name, _)| &*name.tool);
         let complete: BTreeSet<&str> = tools.filter(|tool| *tool != "gradle").collect();
-        let key = |name: &TestName| (name.tool.clone(), without_what_varies(last_component(name)));
+        let key = |name: &TestName| (name.tool.clone(), without_variable_parts(last_component(name)));
         let new = self.that(TestOutcome::Passed).map(|(name, _)| name).filter(|name| before.is_new(name));
-        let mut free = ReplacementTests::of(new.map(key));
+        let mut free = ReplacementTests::new(new.map(key));
         let passed =
-            before.that(TestOutcome::Passed).filter(|(_, endings)| !endings.contains(&TestOutcome::Failed));
+            before.that(TestOutcome::Passed).filter(|(_, outcomes)| !outcomes.contains(&TestOutcome::Failed));
         let missing =
             passed.map(|(name, _)| name).filter(|name| complete.contains(&*name.tool) && !self.has_run(name));
         let gone = missing.filter(|name| !free.take(&key(name)));
@@ -144,41 +144,41 @@ impl TestResults {
     }
 
     /// Counts the passed tests of each tool that names them.
-    fn naming(&self) -> Vec<Naming> {
+    fn naming(&self) -> Vec<ReporterNaming> {
         let mut tools: BTreeMap<&str, u64> = BTreeMap::new();
-        for (name, endings) in &self.endings {
-            *tools.entry(&name.tool).or_default() += u64::from(endings.contains(&TestOutcome::Passed));
+        for (name, outcomes) in &self.outcomes {
+            *tools.entry(&name.tool).or_default() += u64::from(outcomes.contains(&TestOutcome::Passed));
         }
-        tools.into_iter().map(|(tool, passed)| Naming { tool: tool.to_owned(), passed }).collect()
+        tools.into_iter().map(|(tool, passed)| ReporterNaming { tool: tool.to_owned(), passed }).collect()
     }
 
     /// Checks whether it names a passed test, so that others may be missing.
-    pub fn names_passed(&self) -> bool {
+    pub fn has_passed(&self) -> bool {
         self.that(TestOutcome::Passed).next().is_some()
     }
 
     /// Checks whether it names a test that was skipped, or failed as expected.
-    pub fn names_excused(&self) -> bool {
-        self.that(TestOutcome::Excused).next().is_some()
+    pub fn has_skipped_or_expected(&self) -> bool {
+        self.that(TestOutcome::Skipped).next().is_some()
     }
 
     /// Checks whether it does not name a test.
     fn is_new(&self, name: &TestName) -> bool {
-        !self.endings.contains_key(name)
+        !self.outcomes.contains_key(name)
     }
 
     /// Returns the tests with this outcome.
-    fn that(&self, ending: TestOutcome) -> impl Iterator<Item = (&TestName, &BTreeSet<TestOutcome>)> {
-        self.endings.iter().filter(move |(_, endings)| endings.contains(&ending))
+    fn that(&self, outcome: TestOutcome) -> impl Iterator<Item = (&TestName, &BTreeSet<TestOutcome>)> {
+        self.outcomes.iter().filter(move |(_, outcomes)| outcomes.contains(&outcome))
     }
 
     fn has_run(&self, name: &TestName) -> bool {
-        let endings = self.endings.get(name);
-        endings.is_some_and(|endings| endings.iter().any(|ending| *ending != TestOutcome::Excused))
+        let outcomes = self.outcomes.get(name);
+        outcomes.is_some_and(|outcomes| outcomes.iter().any(|outcome| *outcome != TestOutcome::Skipped))
     }
 
     /// Marks a failed Go test as gone if its package no longer has tests.
-    fn told_of_packages(&self, name: &TestName, listed: &mut Listed) {
+    fn mark_gone_with_package(&self, name: &TestName, listed: &mut RecordedTestNames) {
         if name.tool == "go-test" && self.empty.iter().any(|package| go_test::is_in(&name.name, package)) {
             listed.gone.push(name.clone());
         }
@@ -189,7 +189,7 @@ impl TestResults {
 struct ReplacementTests<K>(BTreeMap<K, usize>);
 
 impl<K: Ord> ReplacementTests<K> {
-    fn of(keys: impl Iterator<Item = K>) -> Self {
+    fn new(keys: impl Iterator<Item = K>) -> Self {
         let mut free = BTreeMap::new();
         keys.for_each(|key| *free.entry(key).or_default() += 1);
         Self(free)
@@ -203,7 +203,7 @@ impl<K: Ord> ReplacementTests<K> {
 }
 
 /// Checks whether a name is not a test: a file, or a step around the tests.
-fn is_none(name: &str) -> bool {
+fn is_no_test(name: &str) -> bool {
     const AROUND: [&str; 10] = [
         "setUpClass",
         "tearDownClass",
@@ -219,21 +219,21 @@ fn is_none(name: &str) -> bool {
     let is_file = [".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx", ".py"];
     name.is_empty()
         || name.contains("_FailedTest")
-        || AROUND.iter().any(|it| name.starts_with(it) || name.ends_with(it))
-        || is_file.iter().any(|it| name.ends_with(it))
+        || AROUND.iter().any(|part| name.starts_with(part) || name.ends_with(part))
+        || is_file.iter().any(|end| name.ends_with(end))
 }
 
 /// Returns a name without the parts that may change with each run.
-fn without_what_varies(name: &str) -> String {
+fn without_variable_parts(name: &str) -> String {
     let kept = |found: &Captures<'_>| {
         let found = &found[0];
-        let is_word = !found.starts_with([' ', '/']) && !found.contains(|it: char| it.is_ascii_digit());
+        let is_word = !found.starts_with([' ', '/']) && !found.contains(|c: char| c.is_ascii_digit());
         if is_word { found.to_owned() } else { String::new() }
     };
     VARIES.replace_all(name, kept).into_owned()
 }
 
-/// A pattern for lines that report one test, with the groups `name` and `ending`; an unreadable result has no `ending`.
+/// A pattern for lines that report one test, with the groups `name` and `outcome`; an unreadable result has no `outcome`.
 struct Line {
     tool: &'static str,
     /// Text of which every such line contains one.
@@ -263,50 +263,50 @@ static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
     lines.into_iter().map(line).collect()
 });
 
-fn ending(word: &str) -> TestOutcome {
+fn parse_outcome(word: &str) -> TestOutcome {
     match word {
         "ok" | "OK" | "PASS" | "PASSED" | "LEAK" | "FLAKY" | "XPASS" | "✓" | "pass" => TestOutcome::Passed,
         "ignored" | "SKIP" | "SKIPPED" | "XFAIL" | "skipped" | "expected failure" | "skip" | "↓" => {
-            TestOutcome::Excused
+            TestOutcome::Skipped
         }
-        _ if nextest::is_under_way(word) => TestOutcome::Ran,
+        _ if nextest::is_under_way(word) => TestOutcome::Unknown,
         _ => TestOutcome::Failed,
     }
 }
 
 fn read(text: &str, lines: &[&str], tell: &mut OnTest<'_>) {
     if text.contains("<testcase") {
-        junit::endings(text, tell);
+        junit::outcomes(text, tell);
         return;
     }
     if ["\"assertionResults\"", "\"fullTitle\"", "\"full_description\"", "\"expectedStatus\""]
         .iter()
         .any(|mark| text.contains(mark))
     {
-        test_json::endings(text, tell);
+        test_json::outcomes(text, tell);
     }
     let mut before = "";
     for line in lines {
-        if let Some((tool, name, ending)) = named(line) {
-            tell(tool, &name, ending);
-        } else if let Some((name, ending)) = described(before, line) {
-            tell("unittest", name, ending);
+        if let Some((tool, name, outcome)) = parse_line(line) {
+            tell(tool, &name, outcome);
+        } else if let Some((name, outcome)) = parse_description(before, line) {
+            tell("unittest", name, outcome);
         } else if line.starts_with('{') {
-            json(line, tell);
+            read_json(line, tell);
         }
         before = line;
     }
-    go_test::endings(lines, tell);
-    tap::endings(lines, tell);
-    node_test::endings(lines, tell);
-    jest::endings(lines, tell);
-    mocha::endings(lines, tell);
-    pytest::endings(lines, tell);
-    test_lines::endings(text, lines, tell);
+    go_test::outcomes(lines, tell);
+    tap::outcomes(lines, tell);
+    node_test::outcomes(lines, tell);
+    jest::outcomes(lines, tell);
+    mocha::outcomes(lines, tell);
+    pytest::outcomes(lines, tell);
+    test_lines::outcomes(text, lines, tell);
 }
 
 /// Reads a line that reports the result of a test.
-fn named(line: &str) -> Option<(&'static str, String, TestOutcome)> {
+fn parse_line(line: &str) -> Option<(&'static str, String, TestOutcome)> {
     let may_be = |rule: &&Line| rule.marks.iter().any(|mark| line.contains(mark));
     let found = LINES.iter().filter(may_be).find_map(|rule| Some((rule.tool, rule.pattern.captures(line)?)));
     let (tool, found) = found?;
@@ -314,19 +314,23 @@ fn named(line: &str) -> Option<(&'static str, String, TestOutcome)> {
     static AT_LINE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r" \(line \d+\)").expect("well formed"));
     let name = without_time(&found["name"]);
     let name = if tool == "cargo-test" { AT_LINE.replace(name, "") } else { name.into() };
-    Some((tool, name.into_owned(), found.name("ending").map_or(TestOutcome::Ran, |it| ending(it.as_str()))))
+    Some((
+        tool,
+        name.into_owned(),
+        found.name("ending").map_or(TestOutcome::Unknown, |group| parse_outcome(group.as_str())),
+    ))
 }
 
 /// Reads the result of a unittest test that has a description on the line below its name.
-fn described<'l>(before: &'l str, line: &str) -> Option<(&'l str, TestOutcome)> {
+fn parse_description<'l>(before: &'l str, line: &str) -> Option<(&'l str, TestOutcome)> {
     static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\w+ \([\w.<>]+\)$").expect("well formed"));
     let (_, word) = line.rsplit_once(" ... ")?;
     let word = if word.starts_with("skipped ") { "skipped" } else { word };
-    NAME.is_match(before).then(|| (before, ending(word)))
+    NAME.is_match(before).then(|| (before, parse_outcome(word)))
 }
 
 /// Reads a line of the JSON of `go test` or of libtest.
-fn json(line: &str, tell: &mut OnTest<'_>) {
+fn read_json(line: &str, tell: &mut OnTest<'_>) {
     if !line.contains("\"Test\":") && !line.contains("\"event\":") {
         return;
     }
@@ -334,12 +338,12 @@ fn json(line: &str, tell: &mut OnTest<'_>) {
     let text = |key: &str| event.get(key).and_then(Value::as_str);
     let (action, package, test) = (text("Action"), text("Package"), text("Test"));
     if let (Some(action @ ("pass" | "fail" | "skip")), Some(package), Some(test)) = (action, package, test) {
-        tell("go-test", &format!("{package}.{test}"), ending(action));
+        tell("go-test", &format!("{package}.{test}"), parse_outcome(action));
     }
     let (kind, how, name) = (text("type"), text("event"), text("name"));
     if let (Some("test"), Some(how @ ("ok" | "failed" | "ignored")), Some(name)) = (kind, how, name) {
         // The number of a retry follows the name.
-        tell("cargo-test", name.split('#').next().unwrap_or_default(), ending(how));
+        tell("cargo-test", name.split('#').next().unwrap_or_default(), parse_outcome(how));
     }
 }
 
@@ -351,18 +355,18 @@ mod tests {
     fn check(before: &str, failed: &[&str], after: &[(&str, &str)]) {
         let read = |text: &str| {
             let report = super::super::MachineReport { format: "", bytes: text.as_bytes() };
-            let output = Output { stdout: text.as_bytes(), cwd: "/w", ..Output::default() };
+            let output = ToolOutput { stdout: text.as_bytes(), cwd: "/w", ..ToolOutput::default() };
             match text.starts_with('<') {
-                true => list(&Output { stdout: b"", reports: vec![report], ..output }),
+                true => list(&ToolOutput { stdout: b"", reports: vec![report], ..output }),
                 false => list(&output),
             }
         };
-        let names = |names: &[TestName]| names.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+        let names = |names: &[TestName]| names.iter().map(|test| test.name.clone()).collect::<Vec<_>>();
         let known = read(before);
-        let first = known.listed(&[], &TestResults::default()).failed;
+        let first = known.compare_failed(&[], &TestResults::default()).failed;
         assert_eq!(names(&first), failed, "{before}");
         for (text, want) in after {
-            let listed = read(text).listed(&first, &known);
+            let listed = read(text).compare_failed(&first, &known);
             let got = match (listed.ran.is_empty(), listed.gone.is_empty()) {
                 (true, true) => "unseen",
                 (false, true) => "ran",
@@ -574,9 +578,10 @@ mod tests {
     #[test]
     fn a_test_that_passed_vanishes_where_what_passes_has_names() {
         let check = |before: &str, after: &str, want: &[&str]| {
-            let [before, after] = [before, after]
-                .map(|text| list(&Output { stdout: text.as_bytes(), cwd: "/w", ..Output::default() }));
-            let names: Vec<String> = after.vanished(&before).into_iter().map(|it| it.name).collect();
+            let [before, after] = [before, after].map(|text| {
+                list(&ToolOutput { stdout: text.as_bytes(), cwd: "/w", ..ToolOutput::default() })
+            });
+            let names: Vec<String> = after.missing_tests(&before).into_iter().map(|test| test.name).collect();
             assert_eq!(names, want);
         };
         let cargo = "test a::x ... ok\ntest b ... ok\ntest c ... FAILED\ntest d ... ignored";
@@ -635,16 +640,20 @@ mod tests {
     #[test]
     fn a_test_that_one_observation_ran_is_not_gone() {
         let names = |all: &[&str]| -> Vec<TestName> {
-            all.iter().map(|it| TestName { tool: "t".to_owned(), name: (*it).to_owned() }).collect()
+            all.iter().map(|name| TestName { tool: "t".to_owned(), name: (*name).to_owned() }).collect()
         };
-        let of = |gone, ran| Listed { gone: names(gone), ran: names(ran), ..Listed::default() };
+        let of = |gone, ran| RecordedTestNames {
+            gone: names(gone),
+            ran: names(ran),
+            ..RecordedTestNames::default()
+        };
         // `f` is one of the tests that failed before the work began.
         for (one, two, gone) in [
             (of(&["a", "f"], &[]), of(&[], &[]), &["f"][..]),
             (of(&["a", "f"], &[]), of(&["a"], &["f"]), &["a"]),
             (of(&["a"], &[]), of(&["b"], &[]), &[]),
         ] {
-            assert_eq!(one.and(&two, &names(&["f"])).gone, names(gone));
+            assert_eq!(one.merge(&two, &names(&["f"])).gone, names(gone));
         }
     }
 
@@ -842,8 +851,10 @@ mod tests {
         // A file for which vitest shows no tests is not a test, however many it contains.
         check(" ✓ a.test.ts (2 tests) 3ms\n ✓ b.test.ts (1 test) 3ms\n\n Tests  3 passed (3)", &[], &[]);
         assert!(
-            !list(&Output { stdout: " ✓ a.test.ts (2 tests) 3ms\n".as_bytes(), ..Output::default() })
-                .names_passed()
+            !list(&ToolOutput {
+                stdout: " ✓ a.test.ts (2 tests) 3ms\n".as_bytes(), ..ToolOutput::default()
+            })
+            .has_passed()
         );
     }
 

@@ -12,7 +12,7 @@ pub const UNREAD_REPORT: &str = "unread report";
 const ROOTS: [&str; 4] = ["testsuites", "testsuite", "checkstyle", "results"];
 
 /// Returns a report as UTF-8, if it begins like UTF-16: with a byte order mark, or with `<`, `{` or `[`.
-pub fn decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
+pub fn decode(bytes: &[u8]) -> Cow<'_, [u8]> {
     let unit: fn([u8; 2]) -> u16 = match bytes {
         [0xff, 0xfe, ..] | [b'<' | b'{' | b'[', 0, ..] => u16::from_le_bytes,
         [0xfe, 0xff, ..] | [0, b'<' | b'{' | b'[', ..] => u16::from_be_bytes,
@@ -45,7 +45,7 @@ pub(super) fn why(text: &str) -> Option<String> {
             return Some("it is cut off".to_owned());
         }
     }
-    let counted = text.starts_with(['<', '{', '[']).then(|| counted(text)).flatten()?;
+    let counted = text.starts_with(['<', '{', '[']).then(|| failure_count(text)).flatten()?;
     Some(format!("it says {counted}, and no reader finds what failed"))
 }
 
@@ -57,7 +57,7 @@ fn root(text: &str) -> Option<&str> {
 }
 
 /// Returns a counter or outcome that shows failures: `failures="2"`, `"failed": 2`, `"outcome": "failed"`.
-fn counted(text: &str) -> Option<&str> {
+fn failure_count(text: &str) -> Option<&str> {
     static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
         let said = r#"\b(?:(?:num|total)?_?(?:fail\w*|error\w*|broken)(?:[Tt]ests|Count)?"?\s*[:=]\s*"?[1-9]\d*\b|(?:status|outcome|result|state)"?\s*[:=]\s*"(?:fail\w*|error\w*|broken)")"#;
         Regex::new(&format!("(?i:{said})")).expect("well formed")
@@ -117,7 +117,7 @@ mod tests {
             units("", u16::to_be_bytes),
             b"<testsuite/>".to_vec(),
         ] {
-            assert_eq!(&*decoded(&report), b"<testsuite/>");
+            assert_eq!(&*decode(&report), b"<testsuite/>");
         }
     }
 }

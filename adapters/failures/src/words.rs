@@ -3,7 +3,7 @@
 pub(super) use crate::stack_trace::{begins, is_frame, is_number};
 
 /// Returns the lines of a block as far as its stack.
-pub(super) fn told<'b>(block: &'b [&'b str]) -> impl Iterator<Item = &'b str> {
+pub(super) fn before_stack<'b>(block: &'b [&'b str]) -> impl Iterator<Item = &'b str> {
     block.iter().copied().take_while(|line| !is_frame(line))
 }
 

@@ -8,28 +8,28 @@ use proptest::prelude::*;
 use serde_json::json;
 use unstuck_failures::formats::{self, FORMATS};
 use unstuck_failures::{
-    self, Confidence, Extraction, Failure, FailureSet, MachineReport, Output, Source, UNPARSED, What, count,
-    extract, extract_as,
+    self, Confidence, Extraction, Failure, FailureSet, FailureSource, FailureSubject, MachineReport,
+    ToolOutput, UNPARSED, count, extract, extract_as,
 };
 
 fn read(text: &[u8]) -> Extraction {
-    extract(&Output { cwd: "/srv/ci/shop", exit_code: Some(1), stdout: text, ..Output::default() })
+    extract(&ToolOutput { cwd: "/srv/ci/shop", exit_code: Some(1), stdout: text, ..ToolOutput::default() })
 }
 
 fn read_report(format: &str, bytes: &[u8]) -> Extraction {
     let reports = vec![MachineReport { format, bytes }];
-    extract(&Output { exit_code: Some(1), reports, ..Output::default() })
+    extract(&ToolOutput { exit_code: Some(1), reports, ..ToolOutput::default() })
 }
 
 /// Returns one line for each failure: tool, name, kind, place.
 fn shown(extraction: &Extraction) -> String {
     let mut text = String::new();
-    for it in &extraction.failures {
-        let place = it.location.as_ref();
+    for failure in &extraction.failures {
+        let place = failure.location.as_ref();
         let line = place.and_then(|place| place.line).map_or_else(String::new, |line| format!(":{line}"));
         let place = place.map_or("-", |place| place.file.as_str());
-        let test = it.test.as_deref().unwrap_or("-");
-        let _infallible = writeln!(text, "{} | {test} | {} | {place}{line}", it.tool, it.kind);
+        let test = failure.test.as_deref().unwrap_or("-");
+        let _infallible = writeln!(text, "{} | {test} | {} | {place}{line}", failure.tool, failure.kind);
     }
     text
 }
@@ -478,13 +478,13 @@ fn a_report_is_read_by_its_dialect() {
 fn a_command_that_exits_with_0_has_only_the_failures_that_it_counts_itself() {
     let mut outside = String::new();
     for (file, text) in SAMPLES {
-        let output = Output { exit_code: Some(0), stdout: text, ..Output::default() };
+        let output = ToolOutput { exit_code: Some(0), stdout: text, ..ToolOutput::default() };
         let extraction = extract(&output);
         let counts = count(text, b"").is_some_and(|tests| tests.failed > 0);
         // The last line of Go about a package is reliable.
-        let is_go = text.windows(6).any(|it| it == b"\nFAIL\t");
+        let is_go = text.windows(6).any(|part| part == b"\nFAIL\t");
         let breaks_off = *file == "tap-plan-short.txt";
-        let all_are_tests = extraction.failures.iter().all(|it| it.test.is_some());
+        let all_are_tests = extraction.failures.iter().all(|failure| failure.test.is_some());
         if !is_go && !breaks_off && !(all_are_tests && (counts || extraction.failures.is_empty())) {
             outside += &format!("{file}\n");
         }
@@ -568,7 +568,7 @@ fn a_summary_is_not_green_where_any_of_its_counters_is_not() {
         ("\n✖ 12 problems (0 errors, 12 warnings)\n", false),
         ("100% tests passed, 0 tests failed out of 3\n", false),
     ] {
-        let output = Output { exit_code: Some(0), stdout: text.as_bytes(), ..Output::default() };
+        let output = ToolOutput { exit_code: Some(0), stdout: text.as_bytes(), ..ToolOutput::default() };
         let found = extract(&output).failures;
         assert_eq!(!found.is_empty(), fails, "{text}: {found:#?}");
     }
@@ -607,7 +607,7 @@ fn an_error_of_a_report_that_belongs_to_no_test_is_a_failure() {
         ("<html><body>Internal error</body></html>", 1),
     ] {
         let found = read_report("", report.as_bytes()).failures;
-        let found: Vec<_> = found.iter().filter(|it| it.source == Source::Report).collect();
+        let found: Vec<_> = found.iter().filter(|failure| failure.source == FailureSource::Report).collect();
         assert_eq!(found.len(), want, "{report}: {found:#?}");
     }
 }
@@ -620,7 +620,7 @@ fn a_line_about_a_test_that_has_not_ended_is_no_failure_of_it() {
     let summary = "────────────\n     Summary [   4.1s] 1 test run: 0 passed, 1 timed out, 0 skipped\n   TRY 2 TMT [   2.002s] (1/1) app::it b\nerror: test run failed\n";
     for tries in [first.clone() + &last.replace("TRY 1", "TRY 2"), last] {
         let found = read(format!("{tries}{summary}").as_bytes());
-        let kinds: Vec<&str> = found.failures.iter().map(|it| it.kind.as_str()).collect();
+        let kinds: Vec<&str> = found.failures.iter().map(|failure| failure.kind.as_str()).collect();
         assert_eq!(kinds, ["timeout"], "{tries}");
     }
 }
@@ -639,9 +639,9 @@ fn last_line_of_go_about_a_package_counts_with_any_exit_code() {
         // A test may print it.
         ("--- FAIL: TestAdd (0.00s)\nok  \tm/p\t0.003s\n".to_owned(), &[]),
     ] {
-        let output = Output { exit_code: Some(0), stdout: text.as_bytes(), ..Output::default() };
+        let output = ToolOutput { exit_code: Some(0), stdout: text.as_bytes(), ..ToolOutput::default() };
         let failures = extract(&output).failures;
-        let names: Vec<&str> = failures.iter().filter_map(|it| it.test.as_deref()).collect();
+        let names: Vec<&str> = failures.iter().filter_map(|failure| failure.test.as_deref()).collect();
         assert_eq!(names, want, "{text}");
         assert_eq!(failures.is_empty(), want.is_empty(), "{text}");
     }
@@ -669,11 +669,11 @@ fn repeated_failure_counts_with_any_exit_code() {
         ("FAIL add: expected 3, got -1\n2 passed in 0.1s\n", 0),
     ] {
         let output = |failed_before| {
-            extract(&Output {
+            extract(&ToolOutput {
                 exit_code: Some(0),
                 stdout: text.as_bytes(),
                 failed_before,
-                ..Output::default()
+                ..ToolOutput::default()
             })
         };
         assert_eq!(output(Some(&before)).failures.len(), want, "{text}");
@@ -691,7 +691,7 @@ fn a_failing_command_is_never_the_empty_set() {
         (Some(139), "", "SIGSEGV"),
         (Some(-9), "working", "SIGKILL"),
     ] {
-        let extraction = extract(&Output { exit_code, stdout: text.as_bytes(), ..Output::default() });
+        let extraction = extract(&ToolOutput { exit_code, stdout: text.as_bytes(), ..ToolOutput::default() });
         assert_eq!(extraction.failures.len(), 1, "{text}");
         assert_eq!(extraction.failures[0].kind, kind, "{text}");
     }
@@ -708,7 +708,7 @@ fn fingerprints_of_this_version_are_what_they_were() {
 fn every_format_has_a_unique_name_and_is_documented() {
     let page = include_str!("../../../docs/failures.md");
     for format in FORMATS {
-        assert_eq!(formats::format(format.name).map(|it| it.title), Some(format.title));
+        assert_eq!(formats::format(format.name).map(|format| format.title), Some(format.title));
         assert!(page.contains(&format!("| `{}` | {} |", format.name, format.title)), "{}", format.name);
     }
 }
@@ -731,7 +731,7 @@ fn a_format_can_be_forced() {
     let text = b"not ok 1 - total\n";
     assert_eq!(read(text).tool, "markers", "a line alone is no TAP");
     let format = formats::format("diagnostics");
-    let output = Output { exit_code: Some(1), stdout: b"a.py:3: error: no\n", ..Output::default() };
+    let output = ToolOutput { exit_code: Some(1), stdout: b"a.py:3: error: no\n", ..ToolOutput::default() };
     assert_eq!(extract_as(&output, format).tool, "diagnostics");
 }
 
@@ -799,7 +799,7 @@ fn the_same_test_of_two_packages_is_two_failures() {
         let mended = mended.replace("1 failing", "");
         let left = read(format!("{one}{mended}").as_bytes()).set();
         assert_eq!(left.iter().count(), 1, "{one}{mended}");
-        assert!(left.iter().all(|it| both.contains(it)), "{one}{mended}");
+        assert!(left.iter().all(|failure| both.contains(failure)), "{one}{mended}");
         // A single package is the same with and without the tool that runs it.
         let bare: String = one
             .lines()
@@ -919,8 +919,9 @@ fn text_next_to_a_message_is_not_part_of_the_failure() {
         (report, report.replace("17954065", "17954077").replace("0.352", "12")),
     ] {
         assert_ne!(one, other);
-        let exact =
-            |text: &str| read(text.as_bytes()).failures.into_iter().map(|it| it.exact).collect::<Vec<_>>();
+        let exact = |text: &str| {
+            read(text.as_bytes()).failures.into_iter().map(|failure| failure.exact).collect::<Vec<_>>()
+        };
         assert_eq!(exact(one), exact(&other), "{other}");
     }
 }
@@ -936,7 +937,8 @@ fn a_warning_or_a_name_in_an_annotation_counts_only_where_nothing_else_was_found
         (format!("{test}a.ts(1,2): error TS1: no\n"), vec!["tsc"]),
         (format!("{warning}::error file=b.js,line=1::no\n"), vec!["annotations"]),
     ] {
-        let found: Vec<String> = read(text.as_bytes()).failures.into_iter().map(|it| it.tool).collect();
+        let found: Vec<String> =
+            read(text.as_bytes()).failures.into_iter().map(|failure| failure.tool).collect();
         assert_eq!(found, tools, "{text}");
     }
 }
@@ -992,7 +994,8 @@ fn numbers_in_names_codes_and_parameters_are_kept() {
 /// Checks whether two unrecognized outputs are the same failure.
 fn compare_unparsed(exit_code: i32, one: &str, other: &str, is_same: bool) {
     let set = |text: &str| {
-        let output = Output { exit_code: Some(exit_code), stderr: text.as_bytes(), ..Output::default() };
+        let output =
+            ToolOutput { exit_code: Some(exit_code), stderr: text.as_bytes(), ..ToolOutput::default() };
         extract(&output).set().key()
     };
     assert_eq!(set(one) == set(other), is_same, "{one:?} and {other:?}");
@@ -1066,7 +1069,7 @@ fn outputs_of_parallel_tools_are_read_separately() {
         }
         mixed.extend(beside.into_iter().flatten());
     }
-    let keys = |text: &str| read(text.as_bytes()).failures.into_iter().map(|it| it.fingerprint);
+    let keys = |text: &str| read(text.as_bytes()).failures.into_iter().map(|failure| failure.fingerprint);
     let apart = FailureSet::new(keys(one).chain(keys(other)));
     assert_eq!(read(mixed.as_bytes()).set(), apart);
 }
@@ -1080,7 +1083,7 @@ proptest! {
         report in proptest::collection::vec(any::<u8>(), 0..400),
     ) {
         let reports = vec![MachineReport { format: "junit", bytes: &report }, MachineReport { format: "", bytes: &report }];
-        let output = Output { cwd: "/a", exit_code: Some(1), stdout: &stdout, reports, ..Output::default() };
+        let output = ToolOutput { cwd: "/a", exit_code: Some(1), stdout: &stdout, reports, ..ToolOutput::default() };
         prop_assert!(!extract(&output).failures.is_empty());
     }
 
@@ -1146,13 +1149,13 @@ fn dropped_failures_stay_dropped_after_others_are_fixed() {
 #[test]
 fn many_failures_are_distinct_but_shortened() {
     let told = |name: &str| -> Vec<Failure> {
-        let failures =
-            (0..3000).map(|at| Failure::named("t", "k", What::Item(&at.to_string(), name), "one\ntwo"));
+        let failures = (0..3000)
+            .map(|at| Failure::synthetic("t", "k", FailureSubject::Item(&at.to_string(), name), "one\ntwo"));
         failures.collect()
     };
     let mut short = told("f");
     assert_eq!(unstuck_failures::shorten(&mut short), 0);
-    let messages: Vec<&str> = short.iter().map(|it| it.message.as_str()).collect();
+    let messages: Vec<&str> = short.iter().map(|failure| failure.message.as_str()).collect();
     assert_eq!((short.len(), messages[999], messages[1000]), (3000, "one\ntwo", "one"));
     let (mut long, name) = (told(&"f".repeat(8192)), 3000);
     let left_out = unstuck_failures::shorten(&mut long);
@@ -1206,11 +1209,18 @@ fn one_long_line_gives_an_answer() {
 
 /// Reads two streams, and optionally a report.
 fn read_streams([out, err, report]: [&str; 3]) -> Extraction {
-    let reports =
-        Some(MachineReport { format: "junit", bytes: report.as_bytes() }).filter(|it| !it.bytes.is_empty());
+    let reports = Some(MachineReport { format: "junit", bytes: report.as_bytes() })
+        .filter(|report| !report.bytes.is_empty());
     let (stdout, stderr) = (out.as_bytes(), err.as_bytes());
     let reports = reports.into_iter().collect();
-    extract(&Output { cwd: "/srv/ci/shop", exit_code: Some(1), stdout, stderr, reports, ..Output::default() })
+    extract(&ToolOutput {
+        cwd: "/srv/ci/shop",
+        exit_code: Some(1),
+        stdout,
+        stderr,
+        reports,
+        ..ToolOutput::default()
+    })
 }
 
 #[test]
@@ -1232,15 +1242,18 @@ fn unloadable_file_in_report_and_text_is_one_failure() {
     for out in [told.to_owned(), format!("{told}{failed}")] {
         let out = format!("{out}Tests:       1 failed, 1 total\n");
         let reports = vec![MachineReport { format: "test-json", bytes: report.as_bytes() }];
-        let output = Output {
+        let output = ToolOutput {
             cwd: "/srv/ci/shop",
             exit_code: Some(1),
             stdout: out.as_bytes(),
             reports,
-            ..Output::default()
+            ..ToolOutput::default()
         };
-        let files: Vec<_> =
-            extract(&output).failures.into_iter().filter_map(|it| Some(it.location?.file)).collect();
+        let files: Vec<_> = extract(&output)
+            .failures
+            .into_iter()
+            .filter_map(|failure| Some(failure.location?.file))
+            .collect();
         assert_eq!(BTreeSet::from_iter(&files).len(), 2, "{files:?}");
         assert_eq!(files.len(), 2, "{files:?}");
     }
@@ -1251,7 +1264,7 @@ fn check_namesakes(tool: &str, printed: impl Fn(&[&str]) -> [String; 3]) {
     let keys = |files: &[&str]| {
         let printed = printed(files);
         let found = read_streams(printed.each_ref().map(String::as_str)).failures;
-        found.into_iter().map(|it| it.fingerprint).collect::<Vec<_>>()
+        found.into_iter().map(|failure| failure.fingerprint).collect::<Vec<_>>()
     };
     let [one, other] = [keys(&["a"]), keys(&["b"])];
     assert_eq!((one.len(), other.len()), (1, 1), "{tool}");
@@ -1280,34 +1293,34 @@ fn the_same_name_in_another_file_is_another_test() {
     let none = String::new;
     check_namesakes("cargo", |files| [each(files, |_| libtest()), each(files, to_rerun), none()]);
     check_namesakes("cargo, one stream", |files| {
-        [each(files, |it| libtest() + &to_rerun(it)), none(), none()]
+        [each(files, |name| libtest() + &to_rerun(name)), none(), none()]
     });
     check_namesakes("cargo, whose words a test prints", |files| {
         let quotes = libtest().replace("boom", "boom\n+error: test failed, to rerun pass `-p inner --lib`");
         [each(files, |_| quotes.clone()), each(files, to_rerun), none()]
     });
     check_namesakes("cargo, behind what tests printed", |files| {
-        let glued = |it: &str| to_rerun(it).replace("error: ", "printed by a test.error: ");
+        let glued = |name: &str| to_rerun(name).replace("error: ", "printed by a test.error: ");
         [each(files, |_| libtest()), each(files, glued), none()]
     });
     check_namesakes("cargo, and a binary that died", |files| {
         let died = "error: test failed, to rerun pass `--test c`\n\nCaused by:\n  process didn't exit successfully: `/x/c-3f` (signal: 6, SIGABRT: process abort signal)\n";
         let streams = [each(files, |_| libtest()), each(files, to_rerun) + died];
         // The binary is a separate failure, which this case does not test.
-        let streams =
-            streams.map(|it| it.replace("     Running", "Running").replace("`/x/c-3f`", "`/x/rustc`"));
+        let streams = streams
+            .map(|stream| stream.replace("     Running", "Running").replace("`/x/c-3f`", "`/x/rustc`"));
         let [out, err] = streams;
         [out, err, none()]
     });
     check_namesakes("prove -v, one stream", |files| {
-        let said = |it: &str| {
+        let said = |name: &str| {
             format!(
-                "t/{it}.t .. \n1..1\nnot ok 1 - works\n#   Failed test 'works'\n#   at t/{it}.t line 2.\n#          got: '2'\nFailed 1/1 subtests \n"
+                "t/{name}.t .. \n1..1\nnot ok 1 - works\n#   Failed test 'works'\n#   at t/{name}.t line 2.\n#          got: '2'\nFailed 1/1 subtests \n"
             )
         };
-        let sum = |it: &str| {
+        let sum = |name: &str| {
             format!(
-                "t/{it}.t (Wstat: 256 (exited 1) Tests: 1 Failed: 1)\n  Failed test:  1\n  Non-zero exit status: 1\n"
+                "t/{name}.t (Wstat: 256 (exited 1) Tests: 1 Failed: 1)\n  Failed test:  1\n  Non-zero exit status: 1\n"
             )
         };
         [
@@ -1323,8 +1336,8 @@ fn the_same_name_in_another_file_is_another_test() {
         [each(files, |_| format!("{passed}\n{test}\n{suite}\n")), each(files, to_rerun), none()]
     });
     check_namesakes("nextest", |files| {
-        let line = |it: &str| format!("        FAIL [   0.005s] (1/2) shop::{it} t::works\n");
-        let told = each(files, |it| line(it) + "    thread 't::works' panicked at p.rs:2:9:\n    boom\n");
+        let line = |name: &str| format!("        FAIL [   0.005s] (1/2) shop::{name} t::works\n");
+        let told = each(files, |name| line(name) + "    thread 't::works' panicked at p.rs:2:9:\n    boom\n");
         let summary = "     Summary [   0.1s] 2 tests run: 0 passed, 2 failed, 0 skipped\n";
         [
             none(),
@@ -1334,17 +1347,17 @@ fn the_same_name_in_another_file_is_another_test() {
     });
     check_namesakes("node", |files| {
         let tree = each(files, |_| "✖ works (1ms)\n".to_owned());
-        let told = each(files, |it| {
+        let told = each(files, |name| {
             format!(
-                "test at test/{it}.test.js:3:1\n✖ works (1ms)\n  Error: boom\n      at lib (/srv/ci/shop/lib.js:2:2)\n\n"
+                "test at test/{name}.test.js:3:1\n✖ works (1ms)\n  Error: boom\n      at lib (/srv/ci/shop/lib.js:2:2)\n\n"
             )
         });
         [format!("{tree}ℹ tests 2\n\n✖ failing tests:\n\n{told}"), none(), none()]
     });
     check_namesakes("node, TAP", |files| {
-        let point = |it: &str| {
+        let point = |name: &str| {
             format!(
-                "not ok 1 - works\n  ---\n  location: '/srv/ci/shop/test/{it}.test.js:3:1'\n  error: 'boom'\n  ...\n"
+                "not ok 1 - works\n  ---\n  location: '/srv/ci/shop/test/{name}.test.js:3:1'\n  error: 'boom'\n  ...\n"
             )
         };
         [format!("TAP version 13\n{}1..2\n", each(files, point)), none(), none()]
@@ -1352,9 +1365,9 @@ fn the_same_name_in_another_file_is_another_test() {
     check_namesakes("mocha", |files| {
         let count = files.len();
         let mut nth = 0;
-        let items = files.iter().map(|it| {
+        let items = files.iter().map(|name| {
             nth += 1;
-            format!("  {nth}) works:\n     Error: boom\n      at lib (lib.js:2:2)\n      at Context.<anonymous> (test/{it}.js:3:5)\n\n")
+            format!("  {nth}) works:\n     Error: boom\n      at lib (lib.js:2:2)\n      at Context.<anonymous> (test/{name}.js:3:5)\n\n")
         });
         [format!("\n  0 passing (5ms)\n  {count} failing\n\n{}", items.collect::<String>()), none(), none()]
     });
@@ -1367,7 +1380,7 @@ fn the_same_name_in_another_file_is_another_test() {
             )
         });
         let items: String = items.collect();
-        let reruns = each(files, |it| format!("rspec ./spec/{it}_spec.rb:2 # works\n"));
+        let reruns = each(files, |name| format!("rspec ./spec/{name}_spec.rb:2 # works\n"));
         [
             format!(
                 "FF\n\nFailures:\n\n{items}Finished in 0.1 seconds\n2 examples, 2 failures\n\nFailed examples:\n\n{reruns}"
@@ -1377,14 +1390,14 @@ fn the_same_name_in_another_file_is_another_test() {
         ]
     });
     check_namesakes("bats", |files| {
-        let point = |it: &str| {
-            format!("not ok 1 works\n# (in test file test/{it}.bats, line 3)\n#   `false' failed\n")
+        let point = |name: &str| {
+            format!("not ok 1 works\n# (in test file test/{name}.bats, line 3)\n#   `false' failed\n")
         };
         [format!("1..2\n{}", each(files, point)), none(), none()]
     });
     check_namesakes("bats, pretty", |files| {
-        let told = each(files, |it| {
-            format!(" ✗ works\n   (in test file test/{it}.bats, line 3)\n     `false' failed\n")
+        let told = each(files, |name| {
+            format!(" ✗ works\n   (in test file test/{name}.bats, line 3)\n     `false' failed\n")
         });
         [format!("{told}\n2 tests, 2 failures\n"), none(), none()]
     });
@@ -1393,8 +1406,8 @@ fn the_same_name_in_another_file_is_another_test() {
 /// Checks that a test is the same in every form of its tool: two streams, and optionally a report.
 fn check_forms(tool: &str, forms: &[[&str; 3]]) {
     let found: Vec<_> = forms.iter().map(|form| read_streams(*form)).collect();
-    assert!(found.iter().all(|it| it.failures.len() == 1), "{tool}: {found:#?}");
-    assert!(found.iter().all(|it| it.set() == found[0].set()), "{tool}: {found:#?}");
+    assert!(found.iter().all(|read| read.failures.len() == 1), "{tool}: {found:#?}");
+    assert!(found.iter().all(|read| read.set() == found[0].set()), "{tool}: {found:#?}");
 }
 
 #[test]
@@ -1546,7 +1559,7 @@ fn runs_of_pytest_in_one_output_have_each_their_own_names() {
     {
         let text: String = files.iter().map(|file| run(file)).collect();
         let names: Vec<String> =
-            read(text.as_bytes()).failures.iter().filter_map(|it| it.test.clone()).collect();
+            read(text.as_bytes()).failures.iter().filter_map(|failure| failure.test.clone()).collect();
         let wanted: Vec<String> = files.iter().map(|file| format!("{file}::test_v")).collect();
         assert_eq!(names, wanted);
     }
@@ -1560,7 +1573,7 @@ fn which_of_several_processes_ran_a_test_is_no_part_of_its_failure() {
         )
     };
     let [one, other] = [0, 7].map(|worker| read(printed(worker).as_bytes()));
-    let names: Vec<_> = one.failures.iter().filter_map(|it| it.test.as_deref()).collect();
+    let names: Vec<_> = one.failures.iter().filter_map(|failure| failure.test.as_deref()).collect();
     assert_eq!(
         names,
         ["test_b.py::test_b", "test_c.py::test_c", "test_d.py::test_d (i=0)", "test_d.py::test_d (i=1)"]
@@ -1641,7 +1654,7 @@ fn a_folder_with_a_blank_is_the_folder_of_the_command() {
     let stack = |root: &str| format!("Error: no\n    at f ({root}/t.js:1:2)\n    at g ({root}/a.js:3:4)\n");
     let read = |cwd: &str| {
         let text = stack(cwd);
-        let output = Output { cwd, exit_code: Some(1), stderr: text.as_bytes(), ..Output::default() };
+        let output = ToolOutput { cwd, exit_code: Some(1), stderr: text.as_bytes(), ..ToolOutput::default() };
         (extract(&output).set().key(), shown(&extract(&output)))
     };
     assert_eq!(read("/srv/ci/my shop"), read("/srv/ci/shop"));
@@ -1666,7 +1679,7 @@ fn a_bound_of_coverage_is_a_failure_whatever_was_reached() {
     ] {
         let [one, other] = [one, other]
             .map(|line| read(format!("FAILED t.py::test_b - assert 1 == 2\n\n{line}\n").as_bytes()));
-        assert_eq!(one.failures.iter().filter(|it| it.kind == "coverage").count(), 1, "{one:#?}");
+        assert_eq!(one.failures.iter().filter(|failure| failure.kind == "coverage").count(), 1, "{one:#?}");
         assert_eq!(one.set(), other.set(), "{one:#?}{other:#?}");
     }
 }
@@ -1682,7 +1695,8 @@ fn excused_point_is_not_a_failure() {
     for directive in ["# TODO later", "#TODO later", "#todo", "# SKIP no network", "#skip"] {
         for head in ["1..2\n", ""] {
             let found = read(format!("{head}not ok 1 - adds {directive}\nnot ok 2 - takes #3\n").as_bytes());
-            let named: Vec<Option<&str>> = found.failures.iter().map(|it| it.test.as_deref()).collect();
+            let named: Vec<Option<&str>> =
+                found.failures.iter().map(|failure| failure.test.as_deref()).collect();
             assert_eq!(named, [Some("takes #3")], "{head}{directive}");
         }
     }
@@ -1708,8 +1722,8 @@ fn a_plan_that_is_not_fulfilled_fails_whatever_the_exit_code() {
         ("1..3\nok\n", false),
         ("1..3\nok  \tm/p\t0.1s\n", false),
     ] {
-        let output = Output { exit_code: Some(0), stdout: text.as_bytes(), ..Output::default() };
-        let kinds: Vec<String> = extract(&output).failures.into_iter().map(|it| it.kind).collect();
+        let output = ToolOutput { exit_code: Some(0), stdout: text.as_bytes(), ..ToolOutput::default() };
+        let kinds: Vec<String> = extract(&output).failures.into_iter().map(|failure| failure.kind).collect();
         assert_eq!(kinds, if fails { &["plan"][..] } else { &[] }, "{text}");
     }
     // A failed hook prevents the other tests.
@@ -1910,7 +1924,7 @@ fn each_of_several_runs_of_a_tool_is_read() {
         let first = String::from_utf8_lossy(sample);
         let second = first.replace(name, other);
         let told = |text: &str| -> BTreeSet<_> {
-            read(text.as_bytes()).failures.into_iter().map(|it| it.fingerprint).collect()
+            read(text.as_bytes()).failures.into_iter().map(|failure| failure.fingerprint).collect()
         };
         let each: BTreeSet<_> = [told(&first), told(&second)].into_iter().flatten().collect();
         assert!(each.len() > told(&first).len(), "{file}");
@@ -2068,7 +2082,7 @@ fn each_of_several_reports_in_a_text_is_read_by_its_own_dialect() {
         )
     };
     let two = [suite("pytest"), suite("other")].concat();
-    let tools: Vec<_> = read(two.as_bytes()).failures.into_iter().map(|it| it.tool).collect();
+    let tools: Vec<_> = read(two.as_bytes()).failures.into_iter().map(|failure| failure.tool).collect();
     assert_eq!(tools, ["pytest", "pytest"]);
 }
 
@@ -2193,9 +2207,9 @@ fn a_warning_of_a_linter_is_none_in_any_form_that_it_has() {
         "TAP version 13\n1..1\nnot ok 1 - /p/a.js\n  ---\n  message: Unexpected console statement.\n  severity: warning\n  data:\n    line: 3\n    ruleId: no-console\n  messages:\n    - message: '''x'' is not defined.'\n      severity: error\n      data:\n        line: 4\n        ruleId: no-undef\n  ...\n",
     ] {
         let found = read(text.as_bytes());
-        let kinds: Vec<&str> = found.failures.iter().map(|it| it.kind.as_str()).collect();
+        let kinds: Vec<&str> = found.failures.iter().map(|failure| failure.kind.as_str()).collect();
         assert_eq!(kinds, ["no-undef"], "{text}");
-        assert_eq!(found.failures[0].location.as_ref().and_then(|it| it.line), Some(4), "{text}");
+        assert_eq!(found.failures[0].location.as_ref().and_then(|place| place.line), Some(4), "{text}");
     }
 }
 
@@ -2228,7 +2242,7 @@ fn two_errors_without_a_symbol_are_two() {
 
 #[test]
 fn a_set_has_no_order() {
-    let prints: Vec<_> = read(SAMPLES[0].1).failures.into_iter().map(|it| it.fingerprint).collect();
+    let prints: Vec<_> = read(SAMPLES[0].1).failures.into_iter().map(|failure| failure.fingerprint).collect();
     let there = FailureSet::new(prints.iter().cloned());
     let back = FailureSet::new(prints.iter().rev().chain(&prints).cloned());
     assert_eq!(there.key(), back.key());
@@ -2246,11 +2260,11 @@ fn a_script_has_a_place_and_the_command_line_of_a_shell_has_none() {
         ("ci.sh: line 3: PORT: is not set", Some("ci.sh:3")),
         ("ci.sh: 3: PORT: give it", Some("ci.sh:3")),
     ] {
-        let output = Output { exit_code: Some(1), stderr: line.as_bytes(), ..Output::default() };
+        let output = ToolOutput { exit_code: Some(1), stderr: line.as_bytes(), ..ToolOutput::default() };
         let places: Vec<Option<String>> = extract(&output)
             .failures
             .iter()
-            .map(|it| it.location.as_ref().map(ToString::to_string))
+            .map(|failure| failure.location.as_ref().map(ToString::to_string))
             .collect();
         assert_eq!(places, [want.map(str::to_owned)], "{line}");
     }
@@ -2258,7 +2272,7 @@ fn a_script_has_a_place_and_the_command_line_of_a_shell_has_none() {
 
 #[test]
 fn distinguishing_text_of_a_failure_is_kept() {
-    let keys = |of: &dyn Fn(&str) -> String, two: [&str; 2]| two.map(|it| read(of(it).as_bytes()).set());
+    let keys = |of: &dyn Fn(&str) -> String, two: [&str; 2]| two.map(|text| read(of(text).as_bytes()).set());
     let throws = |actual: &str| {
         format!(
             "[ RUN      ] Calc.Throws\nt.cpp:9: Failure\nExpected: chk(-1) throws an exception of type std::out_of_range.\n  \
@@ -2320,8 +2334,9 @@ fn text_of_another_failure_is_not_included() {
                 error: test run failed\nrunning 1 test\ntest tests::works ... FAILED\n\nfailures:\n\n---- tests::works stdout ----\n\n\
                 thread 'tests::works' (2) panicked at b/src/lib.rs:50:9:\nlibb broke\n\n\nfailures:\n    tests::works\n\n\
                 test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\nerror: test failed, to rerun pass `-p libb --lib`\n";
-    let files: Vec<_> = read(both.as_bytes()).failures.into_iter().filter_map(|it| it.location).collect();
-    assert!(files.iter().map(|it| it.file.as_str()).eq(["src/lib.rs", "b/src/lib.rs"]), "{files:?}");
+    let files: Vec<_> =
+        read(both.as_bytes()).failures.into_iter().filter_map(|failure| failure.location).collect();
+    assert!(files.iter().map(|place| place.file.as_str()).eq(["src/lib.rs", "b/src/lib.rs"]), "{files:?}");
 
     // The carets point at the same text, but the text before it differs.
     let macros = |line: u32, name: &str| {
@@ -2679,7 +2694,7 @@ fn text_like_a_failed_test_is_ignored_if_none_is_counted() {
         "[-] fake 12ms\n no\nTests Passed: 1, Failed: 0, Skipped: 0 NotRun: 0\n",
         "  run \"works\"... pass\nSuccess! 1 passed, 0 failed.\n",
     ] {
-        let output = Output { exit_code: Some(0), stdout: text.as_bytes(), ..Output::default() };
+        let output = ToolOutput { exit_code: Some(0), stdout: text.as_bytes(), ..ToolOutput::default() };
         assert_eq!(shown(&extract(&output)), "", "{text}");
     }
     // Next to a failed test, it is not a failure either.
@@ -2693,8 +2708,8 @@ fn cut_off_report_is_read_partially_and_does_not_pass() {
                  </failure></testcase><testcase name=\"y\" classname=\"c\"/></testsuite></testsuites>";
     let names = |bytes: &[u8]| {
         let reports = vec![MachineReport { format: "junit", bytes }];
-        let read = extract(&Output { exit_code: Some(0), reports, ..Output::default() });
-        read.failures.into_iter().map(|it| it.test.unwrap_or(it.kind)).collect::<Vec<_>>()
+        let read = extract(&ToolOutput { exit_code: Some(0), reports, ..ToolOutput::default() });
+        read.failures.into_iter().map(|failure| failure.test.unwrap_or(failure.kind)).collect::<Vec<_>>()
     };
     for (ends_behind, expected) in [
         ("</testsuites>", &["c.x"][..]),
@@ -2777,9 +2792,9 @@ fn subtests_are_named_as_the_text_names_them_whatever_the_report_says() {
         );
         let text = text(failed);
         let reports = vec![MachineReport { format: "junit", bytes: report.as_bytes() }];
-        let output = Output { exit_code: Some(1), stdout: text.as_bytes(), ..Output::default() };
+        let output = ToolOutput { exit_code: Some(1), stdout: text.as_bytes(), ..ToolOutput::default() };
         let alone = extract(&output);
-        let with_report = extract(&Output { reports, ..output });
+        let with_report = extract(&ToolOutput { reports, ..output });
         assert_eq!(shown(&with_report), shown(&alone), "{failed:?}");
         assert_eq!(alone.failures.len(), failed.len(), "{}", shown(&alone));
     }
@@ -2796,11 +2811,11 @@ fn output_on_the_other_stream_is_not_a_unittest_failure() {
     let bait = block("test_fake") + "FAILED (failures=1)\n";
     let report =
         format!("{}{}\nRan 2 tests in 0.000s\n\nFAILED (failures=1)\n", block("test_real"), "-".repeat(70));
-    let output = Output {
+    let output = ToolOutput {
         exit_code: Some(1),
         stdout: bait.as_bytes(),
         stderr: report.as_bytes(),
-        ..Output::default()
+        ..ToolOutput::default()
     };
     check(
         &extract(&output),
@@ -2817,7 +2832,7 @@ fn a_rule_as_wide_as_the_terminal_makes_no_other_failure() {
             "{0} session starts {0}\ncollected 0 items\n\n{0} no tests ran in 0.0{width}s {0}\n",
             "=".repeat(width)
         );
-        let output = Output { exit_code: Some(5), stdout: text.as_bytes(), ..Output::default() };
+        let output = ToolOutput { exit_code: Some(5), stdout: text.as_bytes(), ..ToolOutput::default() };
         extract(&output).failures[0].fingerprint.to_string()
     };
     assert_eq!(key(20), key(31));
@@ -2901,9 +2916,9 @@ fn a_file_that_vitest_could_not_load_is_the_same_by_report_and_text() {
     let text = format!(
         "\n⎯⎯ Failed Suites 1 ⎯⎯\n\n FAIL  src/a.test.ts [ src/a.test.ts ]\n{error}\n ❯ src/a.test.ts:2:1\n\n⎯⎯[1/1]⎯\n\n Test Files  1 failed (1)\n"
     );
-    let output = Output { cwd: "/srv/ci/shop", exit_code: Some(1), ..Output::default() };
+    let output = ToolOutput { cwd: "/srv/ci/shop", exit_code: Some(1), ..ToolOutput::default() };
     let of = |stdout: &[u8], reports: Vec<MachineReport<'_>>| {
-        let found = extract(&Output { stdout, reports, ..output.clone() });
+        let found = extract(&ToolOutput { stdout, reports, ..output.clone() });
         found.set().iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let reports = || vec![MachineReport { format: "junit", bytes: report.as_bytes() }];
@@ -2937,7 +2952,7 @@ fn the_same_test_of_two_suites_of_robot_framework_is_two_failures() {
     assert_eq!(shown(&both).lines().count(), 2, "{}", shown(&both));
     let one = read(whole(&adds("PASS", "")).as_bytes());
     assert_eq!(shown(&one).lines().count(), 1, "{}", shown(&one));
-    assert!(both.set().iter().any(|it| one.set().contains(it)), "{}", shown(&one));
+    assert!(both.set().iter().any(|fingerprint| one.set().contains(fingerprint)), "{}", shown(&one));
 }
 
 #[test]
@@ -3045,11 +3060,11 @@ fn similar_failures_are_distinguished_and_complete() {
 #[test]
 fn files_that_a_formatter_lists_next_to_a_syntax_error_are_read() {
     let check = |stdout: &str, stderr: &str, expected: &[&str]| {
-        let output = Output {
+        let output = ToolOutput {
             exit_code: Some(2),
             stdout: stdout.as_bytes(),
             stderr: stderr.as_bytes(),
-            ..Output::default()
+            ..ToolOutput::default()
         };
         let failures = extract(&output).failures;
         let shown = failures.iter().map(|failure| {
@@ -3070,7 +3085,7 @@ fn files_that_a_formatter_lists_next_to_a_syntax_error_are_read() {
 #[test]
 fn a_message_that_clang_breaks_for_a_narrow_terminal_is_the_same_failure() {
     let fingerprints = |text: &str| {
-        let output = Output { exit_code: Some(1), stderr: text.as_bytes(), ..Output::default() };
+        let output = ToolOutput { exit_code: Some(1), stderr: text.as_bytes(), ..ToolOutput::default() };
         extract(&output).failures.into_iter().map(|failure| failure.fingerprint).collect::<Vec<_>>()
     };
     let message = "error: use of undeclared identifier 'totl'; did you mean 'total'?";
@@ -3082,7 +3097,7 @@ fn a_message_that_clang_breaks_for_a_narrow_terminal_is_the_same_failure() {
     ] {
         assert_eq!(fingerprints(narrow), fingerprints(&wide), "{narrow}");
     }
-    // Source text after six spaces is not part of the message.
+    // FailureSource text after six spaces is not part of the message.
     let plain = format!("a.c:3:5: {message}\n      totl = 1;\n      ^~~~\n");
     assert_eq!(fingerprints(&plain), fingerprints(&wide));
 }
@@ -3093,7 +3108,7 @@ fn the_seed_of_a_shuffled_run_of_busted_is_no_part_of_a_failure() {
         let text = format!(
             "0 successes / 1 failure / 0 errors / 0 pending : 0.1 seconds\n\nFailure → spec/a_spec.lua @ 12\ncart sums\n{seed}spec/a_spec.lua:14: Expected objects to be equal.\n"
         );
-        let output = Output { exit_code: Some(1), stdout: text.as_bytes(), ..Output::default() };
+        let output = ToolOutput { exit_code: Some(1), stdout: text.as_bytes(), ..ToolOutput::default() };
         extract(&output).failures.into_iter().map(|failure| failure.exact).collect::<Vec<_>>()
     };
     let plain = fingerprints("");

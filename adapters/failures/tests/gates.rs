@@ -6,16 +6,16 @@ use unstuck_core::event::Exit;
 use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::TestName;
 use unstuck_core::id::{Blob, Digest, Millis};
-use unstuck_core::judge::gate::{Findings, Prior, findings, no_baseline, to_look_up};
-use unstuck_core::judge::vanished_tests::silent;
+use unstuck_core::judge::gate::{BaselineResult, GateReport, findings, no_baseline, to_look_up};
+use unstuck_core::judge::missing_tests::reporters_gone_quiet;
 use unstuck_core::workflow::{Baseline, CheckCommand, Gate};
-use unstuck_failures::{CommandFailures, Output, TestResults, list, shown};
+use unstuck_failures::{CommandFailures, TestResults, ToolOutput, analyze, list};
 
 /// Returns the result of a command of a check with this exit and output.
 fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
     let output =
-        Output { command: run, exit_code: exit.code(), stdout: said.as_bytes(), ..Output::default() };
-    let CommandFailures { extraction, tests, listing } = shown(&output);
+        ToolOutput { command: run, exit_code: exit.code(), stdout: said.as_bytes(), ..ToolOutput::default() };
+    let CommandFailures { extraction, tests, listing } = analyze(&output);
     CommandResult {
         run: run.to_owned(),
         exit: exit.clone(),
@@ -30,14 +30,14 @@ fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
         flaky: Vec::new(),
         confidence: extraction.confidence,
         tests,
-        listed: listing.listed(&[], &TestResults::default()),
+        listed: listing.compare_failed(&[], &TestResults::default()),
         observations: 1,
         numbers: Vec::new(),
     }
 }
 
-fn before_the_work(base: &CommandResult) -> Prior<'_> {
-    Prior { base: Some(base), mode: Baseline::Gate }
+fn before_the_work(base: &CommandResult) -> BaselineResult<'_> {
+    BaselineResult { base: Some(base), mode: Baseline::Gate }
 }
 
 /// Returns the texts of reasons or problems.
@@ -50,10 +50,11 @@ fn texts<T: ToString>(said: &[T]) -> Vec<String> {
 fn check(before: &str, after: &str, want: &str) {
     let base = command_result("t", &Exit::Code(1), before);
     let mut now = command_result("t", &Exit::Code(0), after);
-    let [was, output] = [before, after].map(|said| Output { stdout: said.as_bytes(), ..Output::default() });
-    now.listed = list(&output).since(&base.listed.failed, &list(&was));
+    let [was, output] =
+        [before, after].map(|said| ToolOutput { stdout: said.as_bytes(), ..ToolOutput::default() });
+    now.listed = list(&output).compare(&base.listed.failed, &list(&was));
     for gate in [Gate::Pass, Gate::NoNewFailures] {
-        let mut findings = Findings::default();
+        let mut findings = GateReport::default();
         findings.add(gate, &now, before_the_work(&base));
         let said = [texts(&findings.reasons), texts(&findings.problems)].concat();
         assert_eq!(said.len(), usize::from(!want.is_empty()), "{after}: {said:?}");
@@ -65,7 +66,7 @@ fn check(before: &str, after: &str, want: &str) {
 fn check_unread(before: &str, after: &str, want: &str) {
     let base = command_result("t", &Exit::Code(1), before);
     let now = command_result("t", &Exit::Code(1), after);
-    let mut findings = Findings::default();
+    let mut findings = GateReport::default();
     findings.add(Gate::NoNewFailures, &now, before_the_work(&base));
     let said = texts(&findings.reasons).concat();
     assert!(said.starts_with(want) && said.is_empty() == want.is_empty(), "{after}: {said}");
@@ -88,7 +89,7 @@ fn a_failure_that_is_counted_and_could_not_be_read_goes_through_no_gate() {
 #[test]
 fn a_baseline_that_was_cut_calls_nothing_new_and_lets_nothing_through_that_it_does_not_know() {
     const UNKNOWN: &str = "`t` is inconclusive, which passes no gate: it showed 5 failures before";
-    let tap = |names: &str| names.split(' ').map(|it| format!("not ok 1 - {it}\n")).collect::<String>();
+    let tap = |names: &str| names.split(' ').map(|name| format!("not ok 1 - {name}\n")).collect::<String>();
     for ((before, before_out), (after, after_out), want) in [
         (("a b", 3), ("a b", 0), ""),
         (("a b", 3), ("a b", 3), UNKNOWN),
@@ -105,7 +106,7 @@ fn a_baseline_that_was_cut_calls_nothing_new_and_lets_nothing_through_that_it_do
             ..command_result("t", &Exit::Code(1), &tap(names))
         };
         let (base, now) = (result(before, before_out), result(after, after_out));
-        let mut findings = Findings::default();
+        let mut findings = GateReport::default();
         findings.add(Gate::NoNewFailures, &now, before_the_work(&base));
         let said = texts(&findings.reasons).concat();
         assert!(said.starts_with(want) && said.is_empty() == want.is_empty(), "{after} {after_out}: {said}");
@@ -117,8 +118,8 @@ fn a_baseline_that_was_cut_calls_nothing_new_and_lets_nothing_through_that_it_do
 fn failures_that_were_left_out_are_counted_with_those_that_are_not_named() {
     let said = (1..=9).map(|at| format!("not ok {at} - t{at}\n")).collect::<String>();
     let now = CommandResult { failures_left_out: 20, ..command_result("t", &Exit::Code(1), &said) };
-    let mut findings = Findings::default();
-    findings.add(Gate::Pass, &now, Prior { base: None, mode: Baseline::Off });
+    let mut findings = GateReport::default();
+    findings.add(Gate::Pass, &now, BaselineResult { base: None, mode: Baseline::Off });
     assert!(
         texts(&findings.reasons).concat().contains("t8, and 21 more (exit code 1)"),
         "{:?}",
@@ -134,7 +135,7 @@ fn an_exit_code_of_0_does_not_make_a_failure_of_the_summary_pass() {
     let quiet = command_result("t", &Exit::Code(0), said);
     for gate in [Gate::Pass, Gate::NoNewFailures] {
         let found = |base: &CommandResult| {
-            let mut findings = Findings::default();
+            let mut findings = GateReport::default();
             findings.add(gate, &quiet, before_the_work(base));
             texts(&findings.reasons).concat()
         };
@@ -159,7 +160,7 @@ fn unnamed_failure_counted_behind_a_pipe_does_not_pass() {
         (Gate::NoNewFailures, 1, 1, "`t` is inconclusive, which passes no gate: it counts 1 failed test,"),
         (Gate::NoNewFailures, 1, 0, ""),
     ] {
-        let mut findings = Findings::default();
+        let mut findings = GateReport::default();
         findings.add(gate, &tail(now), before_the_work(&tail(before)));
         let said = texts(&findings.reasons).concat();
         assert!(
@@ -193,7 +194,7 @@ fn a_failure_that_takes_the_place_of_another_is_new_whatever_the_exit_code() {
     };
     let result = |code: i32, test: &str| command_result("t", &Exit::Code(code), &said(test));
     for (before, now) in [(0, 0), (1, 0), (0, 1)] {
-        let mut findings = Findings::default();
+        let mut findings = GateReport::default();
         let base = result(before, "test_a");
         findings.add(Gate::NoNewFailures, &result(now, "test_b"), before_the_work(&base));
         assert_eq!(
@@ -272,8 +273,8 @@ fn steady_failure_that_becomes_flaky_is_not_fixed() {
         (&flaky, Gate::Pass, Baseline::Gate, ["", ""]),
         (&once, Gate::Pass, Baseline::Gate, ["", ""]),
     ] {
-        let mut findings = Findings::default();
-        findings.add(gate, &flaky, Prior { base: Some(base), mode });
+        let mut findings = GateReport::default();
+        findings.add(gate, &flaky, BaselineResult { base: Some(base), mode });
         let [reasons, problems] = [texts(&findings.reasons).concat(), texts(&findings.problems).concat()];
         for (said, want) in [(&reasons, reason), (&problems, note)] {
             assert!(said.starts_with(want), "{gate:?} {mode:?}: {said}");
@@ -281,7 +282,7 @@ fn steady_failure_that_becomes_flaky_is_not_fixed() {
             assert!(said.is_empty() || said.contains("began: a"), "{said}");
         }
         // The controller knows the failure from before.
-        let known = red.failures.iter().map(|it| it.fingerprint.to_string());
+        let known = red.failures.iter().map(|failure| failure.fingerprint.to_string());
         let is_known = findings.fingerprints == known.collect::<Vec<_>>();
         assert_eq!(is_known, !reason.is_empty(), "{:?}", findings.fingerprints);
     }
@@ -289,7 +290,7 @@ fn steady_failure_that_becomes_flaky_is_not_fixed() {
     let [mut base, mut now] = [1, 0].map(|code| command_result("t", &Exit::Code(code), ""));
     (base.observations, now.observations) = (2, 2);
     now.flaky.clone_from(&base.failures);
-    let mut findings = Findings::default();
+    let mut findings = GateReport::default();
     findings.add(Gate::Pass, &now, before_the_work(&base));
     assert!(
         findings.reasons.is_empty() && texts(&findings.problems).concat().starts_with(NOTE),
@@ -300,7 +301,7 @@ fn steady_failure_that_becomes_flaky_is_not_fixed() {
 #[test]
 fn interrupted_command_is_not_a_baseline_and_unnamed_failure_only_for_gate_pass() {
     let said = "not ok 1 - a\ntest result: FAILED. 1 passed; 130 failed; 0 ignored;";
-    for (exit, said, [pass, shown, compared]) in [
+    for (exit, said, [pass, report, compared]) in [
         (Exit::TimedOut, "", ["it had not ended after 0.0 s and was ended; give", "", "it had not ended"]),
         (Exit::Idle, "", ["it did nothing any more after 0.0 s", "", "it did nothing any more"]),
         (
@@ -323,7 +324,7 @@ fn interrupted_command_is_not_a_baseline_and_unnamed_failure_only_for_gate_pass(
         let result = [command_result("t", &exit, said)];
         for (gate, mode, want) in [
             (Gate::Pass, Baseline::Gate, pass),
-            (Gate::Pass, Baseline::Report, shown),
+            (Gate::Pass, Baseline::Report, report),
             (Gate::NoNewFailures, Baseline::Gate, compared),
             (Gate::NoNewFailures, Baseline::Report, compared),
         ] {
@@ -352,7 +353,7 @@ fn a_command_that_failed_without_a_result_is_no_baseline_and_passes_no_gate() {
         let result = command_result("t", &Exit::Code(1), said);
         let why = no_baseline(&asks, slice::from_ref(&result), Baseline::Gate);
         assert!(why.as_ref().is_some_and(|why| why.contains("with --check")), "{said}: {why:?}");
-        let mut findings = Findings::default();
+        let mut findings = GateReport::default();
         findings.add(Gate::NoNewFailures, &result, before_the_work(&base));
         assert!(!findings.reasons.is_empty(), "{said}");
     }
@@ -392,7 +393,7 @@ fn unnamed_test_that_is_in_no_file_was_removed() {
     }
     let mut gone = now;
     gone.listed.gone = unnamed;
-    let mut findings = Findings::default();
+    let mut findings = GateReport::default();
     findings.add(Gate::Pass, &gone, before_the_work(&base));
     assert_eq!(
         texts(&findings.reasons),
@@ -405,12 +406,12 @@ fn unnamed_test_that_is_in_no_file_was_removed() {
 
 #[test]
 fn a_report_that_was_written_is_written_again() {
-    let report = Blob { digest: Digest::of(b"<testsuites/>"), size: 13 };
+    let report = Blob { digest: Digest::sha256(b"<testsuites/>"), size: 13 };
     let [mut base, mut now] = ["", ""].map(|said| command_result("t", &Exit::Code(0), said));
     base.reports = vec![report];
     for (reports, is_missed) in [(Vec::new(), true), (vec![report], false)] {
         now.reports = reports;
-        let mut findings = Findings::default();
+        let mut findings = GateReport::default();
         findings.add(Gate::Pass, &now, before_the_work(&base));
         let reasons = texts(&findings.reasons).concat();
         assert_eq!(
@@ -434,7 +435,7 @@ fn a_test_may_be_moved_to_a_file_of_another_name() {
         ),
     ] {
         let base = command_result("t", &Exit::Code(1), before);
-        assert_eq!(base.unloaded(), [], "{:?}", base.failures);
+        assert_eq!(base.unloadable_test_files(), [], "{:?}", base.failures);
         check(before, after, "");
     }
 }
@@ -472,7 +473,7 @@ fn a_file_of_tests_that_cannot_be_loaded_is_known() {
         ),
     ] {
         let result = command_result("t", &Exit::Code(1), said);
-        let files: Vec<String> = result.unloaded().into_iter().map(|it| it.name).collect();
+        let files: Vec<String> = result.unloadable_test_files().into_iter().map(|test| test.name).collect();
         assert_eq!(files, want, "{said}: {:?}", result.failures);
     }
 }
@@ -481,7 +482,7 @@ fn a_file_of_tests_that_cannot_be_loaded_is_known() {
 fn exit_code_of_go_in_a_pipe_is_not_trusted() {
     let failed = "--- FAIL: TestB (0.00s)\n    a_test.go:3: got 3\nFAIL\nFAIL\tm/p\t0.003s\nFAIL";
     let [base, now] = [failed, failed].map(|said| command_result("t", &Exit::Code(0), said));
-    let mut findings = Findings::default();
+    let mut findings = GateReport::default();
     findings.add(Gate::Pass, &now, before_the_work(&base));
     let said = texts(&findings.reasons).concat();
     assert!(said.starts_with("`t` exits with 0, but tells of 1 failure itself: m/p.TestB; mend"), "{said}");
@@ -510,9 +511,9 @@ fn a_baseline_that_is_only_to_be_shown_asks_for_no_test() {
         (Gate::NoNewFailures, Baseline::Report, true),
     ] {
         for now in ["3 passed in 0.1s", ""] {
-            let mut findings = Findings::default();
+            let mut findings = GateReport::default();
             let now = command_result("t", &Exit::Code(0), now);
-            findings.add(gate, &now, Prior { base: Some(&base), mode });
+            findings.add(gate, &now, BaselineResult { base: Some(&base), mode });
             assert_eq!(!findings.reasons.is_empty(), is_asked, "{gate:?} {mode:?} {:?}", findings.reasons);
         }
     }
@@ -538,6 +539,6 @@ fn tool_that_stops_naming_tests_is_reported() {
         (printed, "8 passed in 0.1s", &[]),
     ] {
         let [base, now] = [before, now].map(|said| command_result("t", &Exit::Code(0), said));
-        assert_eq!(silent(&base, &now), silent_now, "{before}: {:?}", base.listed);
+        assert_eq!(reporters_gone_quiet(&base, &now), silent_now, "{before}: {:?}", base.listed);
     }
 }

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use unstuck_failures::formats::FORMATS;
-use unstuck_failures::{Output, shown};
+use unstuck_failures::{ToolOutput, analyze};
 
 /// Four times the output may take this many times as long. A square takes 16 times.
 const RATIO_MAX: f64 = 9.0;
@@ -32,7 +32,7 @@ fn clock() -> Duration {
 
 fn time(text: &[u8]) -> Duration {
     let start = clock();
-    black_box(shown(&Output { exit_code: Some(1), stdout: text, ..Output::default() }));
+    black_box(analyze(&ToolOutput { exit_code: Some(1), stdout: text, ..ToolOutput::default() }));
     clock().saturating_sub(start)
 }
 

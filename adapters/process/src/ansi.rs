@@ -1,14 +1,14 @@
-//! Escape sequences of terminals: what is in a text and is not shown.
+//! Removes terminal escape sequences from text.
 //!
-//! A tool that colours what it found puts them into the middle of words. So whoever looks for a word has to look through
-//! them, in the text itself and in JSON, where the first character of each is escaped.
+//! A tool that colors its matches puts escape sequences in the middle of words. A search for a word has to ignore them,
+//! both in plain text and in JSON, where the first character of each sequence is escaped.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-/// How a sequence begins, and whether it does so as a control sequence.
+/// Starts of a sequence, and whether each starts a control sequence.
 const BEGINNINGS: [(&[u8], bool); 6] = [
     (b"\x1b", false),
     (b"\xc2\x9b", true),
@@ -18,24 +18,24 @@ const BEGINNINGS: [(&[u8], bool); 6] = [
     (b"\\u009B", true),
 ];
 
-/// No sequence is longer, but for the address of a link.
+/// Maximum parameter bytes of a control sequence.
 const CONTROL_MAX: usize = 64;
-/// No address of a link is longer.
+/// Maximum bytes of a string, such as the address of a link.
 const STRING_MAX: usize = 4096;
 
-/// A text as it is shown.
-pub(crate) struct Shown<'t> {
-    /// The text without what is not shown.
+/// A text without its escape sequences.
+pub(crate) struct VisibleText<'t> {
+    /// The visible text.
     pub(crate) text: Cow<'t, [u8]>,
-    /// Where the rest begins of which it is not known yet whether it is shown.
+    /// Start of the rest that may be an incomplete sequence, as an offset in the original.
     pub(crate) open_from: usize,
-    /// From which byte on, of those that are shown, each is so much further back in the text.
+    /// Offsets in the visible text, each with the number of bytes that were removed before it.
     shifts: Vec<(usize, usize)>,
 }
 
-impl<'t> Shown<'t> {
-    /// Looks through a text; `is_over` says that nothing follows, so that what is not finished is shown.
-    pub(crate) fn of(text: &'t [u8], is_over: bool) -> Self {
+impl<'t> VisibleText<'t> {
+    /// Removes the sequences of a text. If it `is_over`, nothing follows, so an incomplete sequence is visible text.
+    pub(crate) fn new(text: &'t [u8], is_over: bool) -> Self {
         static SEARCH: LazyLock<AhoCorasick> = LazyLock::new(|| {
             AhoCorasick::new(BEGINNINGS.map(|(beginning, _)| beginning)).expect("there are few")
         });
@@ -46,7 +46,7 @@ impl<'t> Shown<'t> {
             if found.start() < next {
                 continue;
             }
-            match end(&text[found.end()..], BEGINNINGS[found.pattern().as_usize()].1) {
+            match sequence_len(&text[found.end()..], BEGINNINGS[found.pattern().as_usize()].1) {
                 Some(len) => {
                     next = found.end() + len;
                     cuts.push((found.start(), next));
@@ -58,29 +58,29 @@ impl<'t> Shown<'t> {
                 }
             }
         }
-        let begun = || if is_over { text.len() } else { begun_at_end(text, next) };
+        let begun = || if is_over { text.len() } else { partial_start(text, next) };
         let open_from = open_from.unwrap_or_else(begun);
-        Self::without(text, &cuts, open_from)
+        Self::cut(text, &cuts, open_from)
     }
 
-    fn without(text: &'t [u8], cuts: &[(usize, usize)], open_from: usize) -> Self {
+    fn cut(text: &'t [u8], cuts: &[(usize, usize)], open_from: usize) -> Self {
         if cuts.is_empty() {
             return Self { text: Cow::Borrowed(&text[..open_from]), open_from, shifts: Vec::new() };
         }
-        let mut shown = Vec::with_capacity(open_from);
+        let mut visible = Vec::with_capacity(open_from);
         let mut shifts = Vec::with_capacity(cuts.len());
         let mut from = 0;
         for (start, end) in cuts {
-            shown.extend_from_slice(&text[from..*start]);
-            shifts.push((shown.len(), end - shown.len()));
+            visible.extend_from_slice(&text[from..*start]);
+            shifts.push((visible.len(), end - visible.len()));
             from = *end;
         }
-        shown.extend_from_slice(&text[from..open_from]);
-        Self { text: Cow::Owned(shown), open_from, shifts }
+        visible.extend_from_slice(&text[from..open_from]);
+        Self { text: Cow::Owned(visible), open_from, shifts }
     }
 
-    /// Returns where a byte that is shown stands in the text, or behind the last one where the open rest begins.
-    pub(crate) fn place(&self, at: usize) -> usize {
+    /// Returns the offset in the original of a byte of the visible text; for its end, the start of the open rest.
+    pub(crate) fn original_offset(&self, at: usize) -> usize {
         if at == self.text.len() {
             return self.open_from;
         }
@@ -89,8 +89,8 @@ impl<'t> Shown<'t> {
     }
 }
 
-/// Returns where, from `next` on, the beginning of a sequence runs into the end of a text.
-fn begun_at_end(text: &[u8], next: usize) -> usize {
+/// Returns where, at `next` or later, a text ends with an incomplete start of a sequence.
+fn partial_start(text: &[u8], next: usize) -> usize {
     let begins = |at: &usize| {
         let rest = &text[*at..];
         BEGINNINGS.iter().any(|(beginning, _)| beginning.len() > rest.len() && beginning.starts_with(rest))
@@ -99,20 +99,20 @@ fn begun_at_end(text: &[u8], next: usize) -> usize {
     (next.max(text.len().saturating_sub(longest))..text.len()).find(begins).unwrap_or(text.len())
 }
 
-/// Returns how long the rest of a sequence is; `None` if its end is still to come.
-fn end(rest: &[u8], is_control: bool) -> Option<usize> {
+/// Returns the length of the rest of a sequence; `None` if it is incomplete.
+fn sequence_len(rest: &[u8], is_control: bool) -> Option<usize> {
     match rest.first()? {
-        _ if is_control => control(rest),
-        b'[' => control(&rest[1..]).map(|len| len + 1),
-        b']' | b'P' | b'^' | b'_' => string(rest),
+        _ if is_control => control_len(rest),
+        b'[' => control_len(&rest[1..]).map(|len| len + 1),
+        b']' | b'P' | b'^' | b'_' => string_len(rest),
         0x20..=0x2f => rest.get(1).map(|last| if (0x30..=0x7e).contains(last) { 2 } else { 1 }),
         0x30..=0x7e => Some(1),
         _ => Some(0),
     }
 }
 
-/// Returns how long the parameters of a control sequence and its last byte are.
-fn control(rest: &[u8]) -> Option<usize> {
+/// Returns the length of the parameters of a control sequence and its last byte.
+fn control_len(rest: &[u8]) -> Option<usize> {
     let parameters = rest.iter().take_while(|byte| (0x20..=0x3f).contains(*byte)).count();
     if parameters > CONTROL_MAX {
         return Some(0);
@@ -120,8 +120,8 @@ fn control(rest: &[u8]) -> Option<usize> {
     rest.get(parameters).map(|last| parameters + usize::from((0x40..=0x7e).contains(last)))
 }
 
-/// Returns how long a string is up to its end, which that of the line is as well.
-fn string(rest: &[u8]) -> Option<usize> {
+/// Returns the length of a string with its terminator. The end of the line ends it, too.
+fn string_len(rest: &[u8]) -> Option<usize> {
     let within = &rest[..rest.len().min(STRING_MAX)];
     match within.iter().position(|byte| matches!(byte, 0x07 | 0x1b | b'\n' | b'\r')) {
         Some(at) if rest[at] == 0x07 => Some(at + 1),
@@ -137,8 +137,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_of_a_text_is_known_and_where_it_stands() {
-        for (text, shown, open_from) in [
+    fn visible_text_and_its_offsets_are_found() {
+        for (text, visible, open_from) in [
             (&b"plain"[..], &b"plain"[..], 5),
             (b"a\x1b[01;31m\x1b[Kb\x1b[m\x1b[Kc", b"abc", 20),
             (b"a\xc2\x9b1mb", b"ab", 6),
@@ -153,21 +153,21 @@ mod tests {
             (b"a\x1b]0;b", b"a", 1),
             (b"\\n\\u0041", b"\\n\\u0041", 8),
         ] {
-            let seen = Shown::of(text, false);
-            assert_eq!((&*seen.text, seen.open_from), (shown, open_from), "{}", text.escape_ascii());
-            for (at, byte) in shown.iter().enumerate() {
-                assert_eq!(text[seen.place(at)], *byte, "{} {at}", text.escape_ascii());
+            let parsed = VisibleText::new(text, false);
+            assert_eq!((&*parsed.text, parsed.open_from), (visible, open_from), "{}", text.escape_ascii());
+            for (at, byte) in visible.iter().enumerate() {
+                assert_eq!(text[parsed.original_offset(at)], *byte, "{} {at}", text.escape_ascii());
             }
-            assert_eq!(seen.place(shown.len()), open_from);
-            assert_eq!(Shown::of(text, true).open_from, text.len());
+            assert_eq!(parsed.original_offset(visible.len()), open_from);
+            assert_eq!(VisibleText::new(text, true).open_from, text.len());
         }
     }
 
     #[test]
-    fn what_never_ends_is_shown() {
+    fn endless_sequence_is_visible() {
         for (beginning, more) in [(&b"\x1b["[..], b'3'), (b"\x1b]", b'x')] {
             let text = [beginning, &vec![more; 2 * STRING_MAX]].concat();
-            assert!(Shown::of(&text, false).text.len() >= 2 * STRING_MAX);
+            assert!(VisibleText::new(&text, false).text.len() >= 2 * STRING_MAX);
         }
     }
 }

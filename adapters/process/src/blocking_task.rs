@@ -1,4 +1,4 @@
-//! Work that blocks, beside the loop that must not.
+//! Runs blocking work on threads, so that the async runtime isn't blocked.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::spec::{StopRequest, StopSignal};
+use crate::spec::{StopReceiver, StopRequest};
 
-/// Runs `work` on a thread of its own while `meanwhile` runs here, and returns what came of both; if the system gives no
-/// thread, one after the other.
+/// Runs `work` on a new thread while `meanwhile` runs on this one, and returns both results. Without a new thread, runs
+/// one after the other.
 ///
 /// # Panics
 ///
-/// If one of them does.
-pub fn beside<T, U>(work: impl FnOnce() -> T + Send, meanwhile: impl FnOnce() -> U) -> (T, U)
+/// If one of them panics.
+pub fn run_both<T, U>(work: impl FnOnce() -> T + Send, meanwhile: impl FnOnce() -> U) -> (T, U)
 where
     T: Send,
 {
-    // Not moved into the thread: it must be at hand if there is none.
+    // Not moved into the thread: this thread runs it if the system has no other.
     let work = Mutex::new(Some(work));
     let run = || {
         let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -36,20 +36,20 @@ where
     })
 }
 
-/// Runs `work` on a thread of its own; here, if the system gives none. (The pool of the runtime panics
-/// then.)
+/// Runs `work` on a new thread, or on this one if the system has no thread. (The thread pool of the runtime would
+/// panic.)
 ///
 /// # Panics
 ///
-/// If `work` does.
+/// If `work` panics.
 pub async fn blocking<T, W>(work: W) -> T
 where
     T: Send + 'static,
     W: FnOnce() -> T + Send + 'static,
 {
-    // Not moved into the thread: it must be at hand if there is none.
+    // Not moved into the thread: this thread runs it if the system has no other.
     let (hand_over, handed_over) = mpsc::sync_channel::<W>(1);
-    let (tell, told) = oneshot::channel();
+    let (tell, received) = oneshot::channel();
     let thread = thread::Builder::new().name("unstuck-blocking".to_owned()).spawn(move || {
         if let Ok(work) = handed_over.recv() {
             let _nobody_waits = tell.send(panic::catch_unwind(AssertUnwindSafe(work)));
@@ -59,7 +59,7 @@ where
         return work();
     }
     let _it_waits_for_this = hand_over.send(work);
-    match told.await {
+    match received.await {
         Ok(Ok(result)) => result,
         Ok(Err(panic)) => panic::resume_unwind(panic),
         Err(_) => unreachable!("the thread answers before it ends"),
@@ -73,11 +73,11 @@ pub enum Unfinished {
     Stopped,
     /// The work took longer than this.
     TimedOut(Duration),
-    /// The system gave no thread for it.
+    /// The system has no thread for it.
     NoThread(String),
 }
 
-/// Runs `work` on another thread until it ends, `stop` comes, or `limit` is over.
+/// Runs `work` on another thread until it ends, `stop` is signaled, or `limit` has passed.
 ///
 /// Work that takes too long is abandoned: its thread ends with the work or with the process, and nothing waits for it.
 ///
@@ -87,8 +87,8 @@ pub enum Unfinished {
 ///
 /// # Panics
 ///
-/// If `work` does.
-pub async fn within<T, W>(limit: Duration, stop: &StopSignal, work: W) -> Result<T, Unfinished>
+/// If `work` panics.
+pub async fn run_with_limit<T, W>(limit: Duration, stop: &StopReceiver, work: W) -> Result<T, Unfinished>
 where
     T: Send + 'static,
     W: FnOnce() -> T + Send + 'static,
@@ -103,7 +103,7 @@ where
         return Err(Unfinished::NoThread(error.to_string()));
     }
     let stopped = async {
-        // If the sender is gone, no stop can come.
+        // Without a sender, no stop is possible.
         if stop.wait_for(|stop| *stop != StopRequest::Run).await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -130,26 +130,26 @@ mod tests {
         let (running, stop) = tokio::sync::watch::channel(StopRequest::Run);
         let endless = |release: mpsc::Receiver<()>| move || release.recv();
         runtime.block_on(async {
-            assert_eq!(within(Duration::from_secs(60), &crate::spec::never(), || 7).await, Ok(7));
+            assert_eq!(run_with_limit(Duration::from_secs(60), &crate::spec::never(), || 7).await, Ok(7));
 
             let (held, release) = mpsc::channel();
             let limit = Duration::from_millis(1);
-            let result = within(limit, &crate::spec::never(), endless(release)).await;
+            let result = run_with_limit(limit, &crate::spec::never(), endless(release)).await;
             assert_eq!(result, Err(Unfinished::TimedOut(limit)));
             drop(held);
 
             let (held, release) = mpsc::channel();
             running.send(StopRequest::Stop).expect("the signal is heard");
-            let result = within(Duration::from_secs(60), &stop, endless(release)).await;
+            let result = run_with_limit(Duration::from_secs(60), &stop, endless(release)).await;
             assert_eq!(result, Err(Unfinished::Stopped));
             drop(held);
         });
     }
 
     #[test]
-    fn what_is_done_beside_something_is_done_while_that_goes_on() {
-        let (tell, told) = mpsc::channel();
-        let (work, meanwhile) = beside(move || told.recv(), move || tell.send(7));
+    fn concurrent_work_runs_at_the_same_time() {
+        let (tell, received) = mpsc::channel();
+        let (work, meanwhile) = run_both(move || received.recv(), move || tell.send(7));
         assert_eq!((work, meanwhile), (Ok(7), Ok(())));
     }
 }

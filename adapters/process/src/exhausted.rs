@@ -1,7 +1,7 @@
-//! The last thing that the machine lacked: disk, descriptors, processes or memory.
+//! The last resource that the machine ran out of: disk, descriptors, processes or memory.
 //!
-//! A failure for that reason says nothing about the work of a step. Code that records failures asks here first, and stops
-//! the run so that it can be resumed. Start with [`report`].
+//! Such a failure proves nothing about the work of a step. Code that records failures checks here first and stops the
+//! run, so that it can be resumed. Start with [`report`].
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -11,7 +11,7 @@ use unstuck_files::platform::scarcity;
 
 static LAST: Mutex<Option<String>> = Mutex::new(None);
 
-/// Remembers an error if one of its causes is that the machine lacks something. Returns whether it is.
+/// Remembers an error if one of its causes is an exhausted resource. Returns whether that is so.
 pub fn report(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     let mut causes = std::iter::from_fn(|| {
@@ -26,12 +26,12 @@ pub fn report(error: &(dyn Error + 'static)) -> bool {
     is_exhausted
 }
 
-/// Remembers what a child run lacked.
+/// Remembers the exhausted resource of a subworkflow run.
 pub fn remember(why: &str) {
     *last() = Some(why.to_owned());
 }
 
-/// Returns what was remembered last, once.
+/// Takes the last remembered reason.
 pub fn take() -> Option<String> {
     last().take()
 }
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_machine_lacks_is_remembered_and_only_once() {
+    fn only_exhausted_resources_are_remembered_once() {
         for (errno, is_lacking) in [
             (Errno::ENOSPC, true),
             (Errno::EDQUOT, true),

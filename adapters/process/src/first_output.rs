@@ -1,4 +1,4 @@
-//! Reads the first output of a program that answers at once, such as its version.
+//! Reads the first output of a program that answers immediately, such as its version.
 
 use std::io::{self, Read as _};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::inherited;
 
-/// Bytes of standard output that are read at most.
+/// Maximum bytes of standard output that are read.
 const BYTES_MAX: u64 = 4096;
 
 /// Starts a program, returns its first 4 KiB of standard output, and ends it with its process group. `None` if its output is

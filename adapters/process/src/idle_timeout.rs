@@ -1,4 +1,4 @@
-//! What a process that says nothing is up to: busy, done, waiting for a person, or stuck.
+//! Decides whether a silent process is busy, done, waiting for input, or stuck.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,37 +7,37 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use unstuck_core::event::Exit;
 use unstuck_core::interactive_prompt::is_prompt;
-use unstuck_core::workflow::Probe;
+use unstuck_core::workflow::StallProbe;
 
 use crate::stall_probe::ProbeResult;
 
-/// How long a verdict or a prompt must have been the last sign of life.
+/// Time without activity after a verdict or a prompt until the process is ended.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// How often a process is looked at, at most and at least.
-const LOOK_MAX: Duration = Duration::from_secs(5);
-const LOOK_MIN: Duration = Duration::from_millis(20);
+/// Longest and shortest interval between two checks.
+const CHECK_MAX: Duration = Duration::from_secs(5);
+const CHECK_MIN: Duration = Duration::from_millis(20);
 
-/// Less of a processor than one part in so many is no activity: a program that waits looks at the clock.
+/// A process that uses less than 1/100 of a processor is idle: even a waiting program checks the clock.
 const IDLE_SHARE: u32 = 100;
 
-/// When a silent process is ended.
+/// Rules for ending a silent process.
 #[derive(Clone, Debug)]
 pub struct IdlePolicy {
-    /// How long it may do nothing: no output, no processor time, no change of a file in its working folder.
+    /// Maximum time without output, processor time, or a changed file in its working folder.
     pub idle: Duration,
-    /// Where it writes its verdict. When that is there, it need not be waited for much longer.
+    /// Verdict file. Once it exists, a silent process is ended after a minute.
     pub verdict: Option<PathBuf>,
-    /// Who knows what it is up to while it is silent.
-    pub probe: Option<Probe>,
+    /// Command that reports whether a silent process makes progress.
+    pub probe: Option<StallProbe>,
 }
 
 impl IdlePolicy {
-    /// Never ends a process for its silence.
+    /// Never ends a silent process.
     pub const ENDLESS: Self = Self { idle: Duration::MAX, verdict: None, probe: None };
 }
 
-fn interval(probe: &Probe) -> Duration {
+fn interval(probe: &StallProbe) -> Duration {
     Duration::from_millis(probe.interval.0)
 }
 
@@ -45,26 +45,26 @@ fn interval(probe: &Probe) -> Duration {
 pub(super) struct IdleTimer {
     patience: IdlePolicy,
     since: Instant,
-    looked: Instant,
-    /// Processor time of all that belongs to it, at the last look.
+    checked_at: Instant,
+    /// Processor time of its group at the last check.
     busy: Duration,
-    /// When a probe was asked last, and how often in a row it has said that the process stalls.
+    /// Time of the last probe, and how often in a row it reported a stall.
     probed: Instant,
     stalled: u32,
 }
 
 impl IdleTimer {
     pub(super) fn new(patience: IdlePolicy, now: Instant) -> Self {
-        Self { patience, since: now, looked: now, busy: Duration::ZERO, probed: now, stalled: 0 }
+        Self { patience, since: now, checked_at: now, busy: Duration::ZERO, probed: now, stalled: 0 }
     }
 
-    /// It has printed something.
-    pub(super) fn broken(&mut self, now: Instant) {
+    /// Restarts the timer after output.
+    pub(super) fn restart(&mut self, now: Instant) {
         self.since = now;
     }
 
-    /// Returns the probe, if it is time to ask it.
-    pub(super) fn probe(&mut self, now: Instant) -> Option<Probe> {
+    /// Returns the probe if it is time to run it.
+    pub(super) fn probe(&mut self, now: Instant) -> Option<StallProbe> {
         let probe = self.patience.probe.clone()?;
         let quiet_since = self.since.max(self.probed);
         (now - quiet_since >= interval(&probe)).then(|| {
@@ -73,10 +73,10 @@ impl IdleTimer {
         })
     }
 
-    /// Takes what a probe says; returns how the process ends, if it does.
-    pub(super) fn hear(&mut self, says: &ProbeResult, now: Instant) -> Option<Exit> {
+    /// Records the result of a probe. Returns the exit if it ends the process.
+    pub(super) fn on_probe_result(&mut self, result: &ProbeResult, now: Instant) -> Option<Exit> {
         let most = self.patience.probe.as_ref().map_or(1, |probe| probe.stall_threshold);
-        match says {
+        match result {
             ProbeResult::Nothing(_) => None,
             ProbeResult::Progressing => {
                 self.stalled = 0;
@@ -91,17 +91,17 @@ impl IdleTimer {
         }
     }
 
-    /// Returns when to look again, if ever.
-    pub(super) fn next_look(&self) -> Option<Instant> {
+    /// Returns the time of the next check, if there is one.
+    pub(super) fn next_check(&self) -> Option<Instant> {
         let shortest = self.patience.probe.as_ref().map_or(Duration::MAX, interval);
         let shortest = shortest.min(self.patience.idle);
-        let pause = (shortest / 8).clamp(LOOK_MIN, LOOK_MAX);
-        (shortest < Duration::MAX).then(|| self.looked + pause)
+        let pause = (shortest / 8).clamp(CHECK_MIN, CHECK_MAX);
+        (shortest < Duration::MAX).then(|| self.checked_at + pause)
     }
 
-    /// Looks at it. `busy` is the processor time that it and its descendants have used; where that is not
-    /// known it counts as busy.
-    pub(super) fn look(
+    /// Checks the process, and returns the exit if it is to end. `busy` is the processor time of it and its
+    /// descendants; without it, the process counts as active.
+    pub(super) fn check(
         &mut self,
         now: Instant,
         busy: Option<Duration>,
@@ -109,10 +109,10 @@ impl IdleTimer {
         cwd: &Path,
     ) -> Option<Exit> {
         let used = busy.map(|busy| busy.abs_diff(self.busy) * IDLE_SHARE);
-        if used.is_none_or(|used| used > now - self.looked) {
+        if used.is_none_or(|used| used > now - self.checked_at) {
             self.since = now;
         }
-        (self.looked, self.busy) = (now, busy.unwrap_or_default());
+        (self.checked_at, self.busy) = (now, busy.unwrap_or_default());
         let silent = now - self.since;
         let settled = silent >= SETTLED.min(self.patience.idle);
         if settled && self.patience.verdict.as_deref().is_some_and(is_written) {
@@ -136,7 +136,7 @@ fn is_written(file: &Path) -> bool {
     fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0)
 }
 
-/// Says whether a file or folder below `folder` was changed so lately.
+/// Returns whether a file or folder below `folder` changed within the time span.
 fn has_changed_within(folder: &Path, span: Duration) -> bool {
     let Some(since) = SystemTime::now().checked_sub(span) else { return true };
     let mut folders = vec![folder.to_owned()];

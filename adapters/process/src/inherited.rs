@@ -1,7 +1,7 @@
-//! The table of what a child process does not inherit from the environment of Unstuck.
+//! Table of the environment variables that a child process does not inherit from Unstuck.
 //!
-//! Workers, checks, validators, probes, hooks and our own git get their environment from here: all that Unstuck was started
-//! with, without the rows of [`REMOVED`]. The variables that a process gets in addition are in `unstuck_workspace::environment`.
+//! Workers, checks, validators, probes, hooks and our own git get their environment from here: the variables of Unstuck
+//! without the rows of [`REMOVED`]. `unstuck_workspace::environment` has the variables that a process gets in addition.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -11,19 +11,19 @@ use crate::redact::is_secret_name;
 
 /// Variables that a child process does not inherit.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct RemovedVariables {
     /// The program that sets them.
-    pub of: &'static str,
-    /// Names; a `*` is any text.
+    pub set_by: &'static str,
+    /// Names; a `*` matches any text.
     pub removed: &'static [&'static str],
-    /// Names among them that are inherited.
+    /// Exceptions, which are inherited.
     pub inherited: &'static [&'static str],
 }
 
-/// The table. A variable whose name says that it is a secret is always inherited: a client may need it to log in.
-pub const REMOVED: &[Row] = &[
-    Row {
-        of: "Unstuck, for one process of a run",
+/// The table. A variable with a secret name is always inherited, because a client may need it to log in.
+pub const REMOVED: &[RemovedVariables] = &[
+    RemovedVariables {
+        set_by: "Unstuck, for one process of a run",
         removed: &[
             "UNSTUCK_OVERLAY_FILE",
             "UNSTUCK_FEEDBACK_FILE",
@@ -38,8 +38,8 @@ pub const REMOVED: &[Row] = &[
         ],
         inherited: &[],
     },
-    Row {
-        of: "git, for a hook, an alias or a command on another repository",
+    RemovedVariables {
+        set_by: "git, for a hook, an alias or a command on another repository",
         removed: &["GIT_*"],
         inherited: &[
             "GIT_AUTHOR_*",
@@ -89,8 +89,8 @@ pub const REMOVED: &[Row] = &[
             "GIT_URL*",
         ],
     },
-    Row {
-        of: "a surrounding session of an agent",
+    RemovedVariables {
+        set_by: "a surrounding session of an agent",
         removed: &[
             "CLAUDECODE",
             "CLAUDE_PROJECT_DIR",
@@ -132,16 +132,16 @@ pub const REMOVED: &[Row] = &[
         ],
         inherited: &[],
     },
-    Row {
-        of: "a surrounding make",
+    RemovedVariables {
+        set_by: "a surrounding make",
         removed: &[
             "MAKEFLAGS", "GNUMAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MAKEFILES", "MAKE_TERMOUT",
             "MAKE_TERMERR", "CARGO_MAKEFLAGS",
         ],
         inherited: &[],
     },
-    Row {
-        of: "a surrounding cargo or nextest",
+    RemovedVariables {
+        set_by: "a surrounding cargo or nextest",
         removed: &[
             "CARGO_MANIFEST_*",
             "CARGO_PKG_*",
@@ -152,7 +152,7 @@ pub const REMOVED: &[Row] = &[
             "NEXTEST",
             "NEXTEST_*",
         ],
-        // Settings that a person makes.
+        // Settings of the user.
         inherited: &[
             "NEXTEST_PROFILE",
             "NEXTEST_RETRIES",
@@ -167,8 +167,8 @@ pub const REMOVED: &[Row] = &[
             "NEXTEST_NO_TESTS",
         ],
     },
-    Row {
-        of: "a surrounding test runner of JavaScript",
+    RemovedVariables {
+        set_by: "a surrounding test runner of JavaScript",
         removed: &[
             "NODE_TEST_CONTEXT",
             "NODE_TEST_WORKER_ID",
@@ -186,8 +186,8 @@ pub const REMOVED: &[Row] = &[
         ],
         inherited: &["VITEST_MAX_*", "VITEST_MIN_*"],
     },
-    Row {
-        of: "another surrounding test runner",
+    RemovedVariables {
+        set_by: "another surrounding test runner",
         removed: &[
             "PYTEST_CURRENT_TEST",
             "PYTEST_VERSION",
@@ -221,7 +221,7 @@ pub const REMOVED: &[Row] = &[
 /// Returns whether a child process inherits the variable.
 pub fn is_inherited(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return true };
-    let among = |patterns: &[&str]| patterns.iter().any(|pattern| matches(pattern, name));
+    let among = |patterns: &[&str]| patterns.iter().any(|pattern| matches_pattern(pattern, name));
     is_secret_name(name) || !REMOVED.iter().any(|row| among(row.removed) && !among(row.inherited))
 }
 
@@ -230,7 +230,7 @@ pub fn environment() -> BTreeMap<OsString, OsString> {
     std::env::vars_os().filter(|(name, _)| is_inherited(name)).collect()
 }
 
-/// Removes from the environment of a command what it does not inherit.
+/// Removes the variables that a command does not inherit from its environment.
 pub fn restrict(command: &mut Command) -> &mut Command {
     for (name, _) in std::env::vars_os().filter(|(name, _)| !is_inherited(name)) {
         command.env_remove(name);
@@ -238,13 +238,13 @@ pub fn restrict(command: &mut Command) -> &mut Command {
     command
 }
 
-/// Returns whether a name fits a pattern, in which a `*` is any text.
-fn matches(pattern: &str, name: &str) -> bool {
+/// Returns whether a name matches a pattern, in which a `*` matches any text.
+fn matches_pattern(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         Some((start, "")) => name.starts_with(start),
         Some((start, rest)) => name
             .strip_prefix(start)
-            .is_some_and(|behind| behind.char_indices().any(|(at, _)| matches(rest, &behind[at..]))),
+            .is_some_and(|behind| behind.char_indices().any(|(at, _)| matches_pattern(rest, &behind[at..]))),
         None => pattern == name,
     }
 }
@@ -254,13 +254,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_of_what_surrounds_the_run_are_removed_and_settings_and_credentials_are_inherited() {
+    fn variables_of_surrounding_programs_are_removed_and_settings_and_credentials_are_inherited() {
         let check = |names: &str, expected: bool| {
             for name in names.split_whitespace() {
                 assert_eq!(is_inherited(OsStr::new(name)), expected, "{name}");
             }
         };
-        // Those that git itself calls local to a repository, and those that it sets for hooks.
+        // Variables that git lists as local to a repository, and those that it sets for hooks.
         check(
             "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_OBJECT_DIRECTORY GIT_DIR GIT_WORK_TREE \
              GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_INDEX_FILE GIT_NO_REPLACE_OBJECTS GIT_REPLACE_REF_BASE GIT_PREFIX \

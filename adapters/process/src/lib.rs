@@ -1,19 +1,21 @@
-//! Runs a process and ends everything that it started; takes secrets out of its output.
+//! Runs a process, ends its descendants, and redacts secrets in its output.
 //!
 //! # Map
 //!
-//! - [`spec`]: what is run and within which bounds, and who hears what it prints. [`mod@run`]: runs it.
-//! - Starting: `spawn`, `child`, [`inherited`] (which variables a process gets), [`shell_quote`].
-//! - What it started: `group` (finds and ends it), `rlimit_mark`, `procfs`, and [`reaper`], which does so after a crash.
-//! - What it prints: `output`, `lines`, `idle_timeout` (how long it may say nothing), `stall_probe` (a command that is asked about it).
+//! - [`spec`]: the program to run, its limits, and the receiver of its output. [`mod@run`]: runs it.
+//! - Starting: `program`, `spawn`, `child`, [`inherited`] (which variables a process gets), [`shell_quote`].
+//! - Descendants: `group` (finds and ends them), `rlimit_mark`, `procfs`, and [`reaper`], which ends them after a
+//!   crash.
+//! - Output: `output`, `lines`, `idle_timeout` (how long a process may be silent), `stall_probe` (a command that
+//!   reports stalls).
 //! - Secrets: [`redact`] with `ansi` and `normal`.
-//! - Other: [`mod@first_output`] (asks a program for its version), [`blocking_task`] (runs blocking work), [`exhausted`] (missing resources of the machine), [`suspend_clock`] (time that
-//!   the machine was suspended), [`notify`] (runs a command of the user when a run ends).
+//! - Other: [`mod@first_output`] (version of a program), [`blocking_task`] (runs blocking work), [`exhausted`]
+//!   (resources that ran out), [`suspend_clock`] (suspended time), [`notify`] (notify command of the user).
 //!
 //! Outside of [`run()`], a command is started by `stall_probe`, [`mod@first_output`], [`reaper`], the only starter of git
 //! (`unstuck_workspace::git`), and by `unstuck_app::background` for a run in the background.
 //!
-//! Start with `spec.rs`, then `run.rs`. Not here: which command is run, and what its output means.
+//! Start with `spec.rs`, then `run.rs`. The choice of the command and the meaning of its output are not here.
 
 pub mod blocking_task;
 pub mod exhausted;
@@ -36,6 +38,7 @@ mod normal;
 mod output;
 #[cfg(target_os = "linux")]
 mod procfs;
+mod program;
 #[cfg(target_os = "linux")]
 mod rlimit_mark;
 mod spawn;
@@ -43,7 +46,7 @@ mod stall_probe;
 
 pub use group::{count_leftovers, end_leftovers};
 pub use idle_timeout::IdlePolicy;
-pub use lines::Lines;
+pub use lines::DisplayLines;
 pub use run::{LINGER, run};
-pub use spec::{EndReason, MARK, OutputListener, Pipe, ProcessSpec, StopRequest, StopSignal, never};
+pub use spec::{EndReason, MARK, OutputListener, Pipe, ProcessSpec, StopReceiver, StopRequest, never};
 pub use stall_probe::ProbeResult;

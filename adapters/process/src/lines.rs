@@ -1,65 +1,65 @@
-//! Cuts output into lines that can be shown: no control characters, no terminal sequences, no endless lines.
+//! Splits output into lines for display: without control characters and terminal sequences, of limited length.
 
-/// Cuts bytes that come in pieces into lines. Memory is bounded by the longest line that is shown.
+/// Splits bytes that arrive in pieces into lines. Memory is limited by the longest displayed line.
 #[derive(Debug)]
-pub struct Lines {
+pub struct DisplayLines {
     chars_max: usize,
     line: Vec<u8>,
     cut: bool,
-    inside: Inside,
+    inside: SequenceState,
 }
 
-/// Where in a terminal sequence the next byte is.
+/// Position of the next byte in a terminal sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Inside {
+enum SequenceState {
     Text,
     /// After ESC.
     Escape,
-    /// After ESC [: until a final byte.
+    /// After `ESC [`, until a final byte.
     Control,
-    /// After ESC ] or one of its kin: until BEL or ESC \.
+    /// After `ESC ]` or a similar start, until BEL or `ESC \`.
     String,
-    /// ESC in such a string.
+    /// After ESC in such a string.
     StringEscape,
-    /// After ESC ( or one of its kin: one more byte.
+    /// After `ESC (` or a similar start: one more byte.
     One,
 }
 
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
 
-impl Default for Lines {
+impl Default for DisplayLines {
     fn default() -> Self {
         Self::new(Self::CHARS_MAX)
     }
 }
 
-impl Lines {
-    /// Most characters of a line for people.
+impl DisplayLines {
+    /// Default maximum characters of a line.
     pub const CHARS_MAX: usize = 400;
 
-    /// Begins a text whose lines are cut after `chars_max` characters.
+    /// Starts a text whose lines are cut after `chars_max` characters.
     pub fn new(chars_max: usize) -> Self {
-        Self { chars_max, line: Vec::new(), cut: false, inside: Inside::Text }
+        Self { chars_max, line: Vec::new(), cut: false, inside: SequenceState::Text }
     }
 
     /// Takes the next piece and gives each line that is complete to `show`, unless it is blank.
     /// A carriage return ends a line too.
     pub fn push(&mut self, mut piece: &[u8], mut show: impl FnMut(&str)) {
         while let Some(at) = memchr::memchr2(b'\n', b'\r', piece) {
-            match self.as_it_is(&piece[..at]) {
+            match self.unchanged_line(&piece[..at]) {
                 Some(line) => show(line),
                 None => {
-                    self.take(&piece[..at]);
+                    self.push_part(&piece[..at]);
                     self.end(&mut show);
                 }
             }
             piece = &piece[at + 1..];
         }
-        self.take(piece);
+        self.push_part(piece);
     }
 
-    /// Gives what is left of the last line to `show`.
+    /// Gives the rest of the last line to `show`.
     pub fn end(&mut self, mut show: impl FnMut(&str)) {
         let text = String::from_utf8_lossy(&self.line);
         let mut chars =
@@ -74,12 +74,12 @@ impl Lines {
         }
         self.line.clear();
         self.cut = false;
-        self.inside = Inside::Text;
+        self.inside = SequenceState::Text;
     }
 
-    /// Returns a line that needs no change: nearly all of them.
-    fn as_it_is<'a>(&self, line: &'a [u8]) -> Option<&'a str> {
-        let is_new = self.line.is_empty() && !self.cut && self.inside == Inside::Text;
+    /// Returns the line if it needs no change, as nearly all do.
+    fn unchanged_line<'a>(&self, line: &'a [u8]) -> Option<&'a str> {
+        let is_new = self.line.is_empty() && !self.cut && self.inside == SequenceState::Text;
         let is_plain = |line: &[u8]| {
             line.iter().all(|byte| (b' '..=b'~').contains(byte))
                 && line.last().is_some_and(|&last| last != b' ')
@@ -87,11 +87,11 @@ impl Lines {
         (is_new && line.len() <= self.chars_max && is_plain(line)).then(|| std::str::from_utf8(line).ok())?
     }
 
-    fn take(&mut self, part: &[u8]) {
+    fn push_part(&mut self, part: &[u8]) {
         let full = self.chars_max.saturating_mul(4);
         for (at, &byte) in part.iter().enumerate() {
-            if self.line.len() >= full && self.inside == Inside::Text {
-                // Nothing of the rest of this line is shown.
+            if self.line.len() >= full && self.inside == SequenceState::Text {
+                // The rest of this line is not displayed.
                 self.cut |= part[at..].iter().any(|&byte| byte >= b' ');
                 return;
             }
@@ -101,21 +101,25 @@ impl Lines {
 
     fn byte(&mut self, byte: u8) {
         self.inside = match (self.inside, byte) {
-            (Inside::Text, ESC) => Inside::Escape,
-            (Inside::Text, _) => return self.keep(byte),
-            (Inside::Escape, b'[') => Inside::Control,
-            (Inside::Escape, b']' | b'P' | b'X' | b'^' | b'_') => Inside::String,
-            (Inside::Escape, b'('..=b'/' | b'#' | b'%' | b' ') => Inside::One,
-            (Inside::Escape | Inside::Control | Inside::StringEscape, ESC) => Inside::Escape,
-            (Inside::Control, 0x40..=0x7e) | (Inside::String, BEL) => Inside::Text,
-            (Inside::Control, _) => Inside::Control,
-            (Inside::String, ESC) => Inside::StringEscape,
-            (Inside::String, _) => Inside::String,
-            (Inside::Escape | Inside::One | Inside::StringEscape, _) => Inside::Text,
+            (SequenceState::Text, ESC) => SequenceState::Escape,
+            (SequenceState::Text, _) => return self.push_visible(byte),
+            (SequenceState::Escape, b'[') => SequenceState::Control,
+            (SequenceState::Escape, b']' | b'P' | b'X' | b'^' | b'_') => SequenceState::String,
+            (SequenceState::Escape, b'('..=b'/' | b'#' | b'%' | b' ') => SequenceState::One,
+            (SequenceState::Escape | SequenceState::Control | SequenceState::StringEscape, ESC) => {
+                SequenceState::Escape
+            }
+            (SequenceState::Control, 0x40..=0x7e) | (SequenceState::String, BEL) => SequenceState::Text,
+            (SequenceState::Control, _) => SequenceState::Control,
+            (SequenceState::String, ESC) => SequenceState::StringEscape,
+            (SequenceState::String, _) => SequenceState::String,
+            (SequenceState::Escape | SequenceState::One | SequenceState::StringEscape, _) => {
+                SequenceState::Text
+            }
         };
     }
 
-    fn keep(&mut self, byte: u8) {
+    fn push_visible(&mut self, byte: u8) {
         if !byte.is_ascii_control() || byte == b'\t' {
             self.line.push(byte);
         }
@@ -129,7 +133,7 @@ mod tests {
     fn check(name: &str, input: &[u8], expected: &[&str]) {
         for size in [1, usize::MAX] {
             let mut seen = Vec::new();
-            let mut lines = Lines::new(10);
+            let mut lines = DisplayLines::new(10);
             for piece in input.chunks(size) {
                 lines.push(piece, |line| seen.push(line.to_owned()));
             }
@@ -139,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_can_be_shown_is_left() {
+    fn control_characters_and_sequences_are_removed() {
         check("plain lines", b"one\ntwo\nthree", &["one", "two", "three"]);
         check("a carriage return ends a line", b"10%\r20%\r\n", &["10%", "20%"]);
         check("blank lines are left out", b"\n  \n\t\nx\n", &["x"]);

@@ -1,14 +1,14 @@
-//! The normal form of a text: the same for a value and for all ways in which files and tools escape it.
+//! Normalizes text, so that a value and all its escaped forms in files and tools are equal.
 //!
-//! References of XML and HTML, `%41` of URLs, `\u0041`, `\x41` and `\101` become what they mean, as deep as they are nested. A
-//! backslash before another character is dropped, and so that `\n` is the same at any depth, a line feed becomes the letter `n`.
-//! Quotation marks that follow each other, with their backslashes, become one, since each kind of quoting doubles or
-//! escapes them in another way. A plus is a space. The text is read once: what a character completes is replaced at once.
+//! References of XML and HTML, `%41` of URLs, `\u0041`, `\x41` and `\101` are decoded at any nesting depth. A backslash
+//! before another character is dropped. A line feed becomes the letter `n`, so that `\n` is the same at any depth.
+//! Consecutive quotation marks and their backslashes become one, because each kind of quoting doubles or escapes them
+//! in another way. A plus becomes a space. The text is read once: a completed escape is replaced immediately.
 
-/// No reference has a longer name.
+/// Maximum bytes of the name of a reference.
 const REFERENCE_MAX: usize = 16;
 
-/// So much of the normal form may belong to escapes that are not complete, one within another.
+/// Maximum bytes of the normal form that belong to incomplete nested escapes.
 const OPEN_MAX: usize = 8 * REFERENCE_MAX;
 
 /// Named references to characters of ASCII.
@@ -66,26 +66,27 @@ const LATIN_NAMES: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy
     eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute \
     ucirc uuml yacute thorn yuml";
 
-/// A text in its normal form, and the places that its bytes come from.
+/// A text in its normal form, and the original offsets of its bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Normal {
+pub(crate) struct NormalizedText {
     /// The normal form.
     pub(crate) text: Vec<u8>,
-    /// Where the escape or the character of each byte begins in the original.
+    /// Original offset of the escape or character of each byte.
     starts: Vec<usize>,
-    /// The length of the original, as far as its normal form is certain.
+    /// Length of the original, as far as its normal form is final.
     end: usize,
-    /// The last byte before which a backslash was dropped. If it begins an escape, the backslash belongs to what that stands for.
+    /// The last byte before which a backslash was dropped. If it starts an escape, the backslash belongs to the decoded
+    /// byte.
     escaped: Option<usize>,
 }
 
-impl Normal {
-    /// Returns the normal form of a text. Unless the text `is_over`, an escape that its end has cut is left out.
-    pub(crate) fn of(text: &[u8], is_over: bool) -> Self {
+impl NormalizedText {
+    /// Normalizes a text. Unless the text `is_over`, an incomplete escape at its end is left out.
+    pub(crate) fn new(text: &[u8], is_over: bool) -> Self {
         let mut normal = Self::default();
         normal.text.reserve(text.len());
         normal.starts.reserve(text.len());
-        // Up to here, what is read may complete an escape.
+        // Bytes before this offset may complete an escape.
         let mut watched = 0;
         let mut at = 0;
         while at < text.len() {
@@ -97,7 +98,7 @@ impl Normal {
             }
             let Some(&byte) = text.get(at) else { break };
             normal.push(byte, at);
-            // An escape may be the first character of another one.
+            // The decoded character may start another escape.
             match normal.text.last() {
                 Some(b'&') => watched = at + 1 + REFERENCE_MAX,
                 Some(b'%' | b'\\') => watched = watched.max(at + 1 + "uffff".len()),
@@ -113,34 +114,34 @@ impl Normal {
         normal
     }
 
-    /// Returns the normal form of a value, without what its surroundings may change.
-    pub(crate) fn of_value(value: &[u8]) -> Vec<u8> {
-        let mut normal = Self::of(value, false);
+    /// Returns the normal form of a value, without parts that depend on the surrounding text.
+    pub(crate) fn normalize_value(value: &[u8]) -> Vec<u8> {
+        let mut normal = Self::new(value, false);
         let end = normal.text.iter().rposition(|byte| *byte != b'"').map_or(0, |last| last + 1);
         normal.cut(end);
         let from = normal.text.iter().position(|byte| *byte != b'"').unwrap_or_default();
         normal.text.split_off(from)
     }
 
-    /// Returns where in the original a byte of the normal form begins.
-    pub(crate) fn place(&self, at: usize) -> usize {
+    /// Returns the original offset of a byte of the normal form.
+    pub(crate) fn original_offset(&self, at: usize) -> usize {
         self.starts.get(at).copied().unwrap_or(self.end)
     }
 
-    /// Returns where the escape begins that a place of the original is in, or the place itself.
-    pub(crate) fn whole(&self, place: usize) -> usize {
+    /// Returns the start of the escape that contains an original offset, or the offset itself.
+    pub(crate) fn escape_start(&self, place: usize) -> usize {
         let begun = self.starts.partition_point(|start| *start <= place);
         let start = begun.checked_sub(1).map_or(place, |last| self.starts[last]);
         if place < self.end { start } else { place }
     }
 
-    /// Returns the first byte of the normal form that begins at a place of the original or behind it.
-    pub(crate) fn from(&self, place: usize) -> usize {
+    /// Returns the first byte of the normal form that starts at an original offset or after it.
+    pub(crate) fn first_from(&self, place: usize) -> usize {
         self.starts.partition_point(|start| *start < place)
     }
 
     fn cut(&mut self, len: usize) {
-        self.end = self.place(len);
+        self.end = self.original_offset(len);
         self.text.truncate(len);
         self.starts.truncate(len);
     }
@@ -155,10 +156,10 @@ impl Normal {
             (Some(b'\\'), b'u' | b'x' | b'0'..=b'3') => self.append(byte, start),
             (Some(b'\\'), _) => {
                 let start = self.pop(1);
-                self.append(plain(byte), start);
+                self.append(normalize_byte(byte), start);
                 self.escaped = Some(self.text.len() - 1);
             }
-            _ => self.append(plain(byte), start),
+            _ => self.append(normalize_byte(byte), start),
         }
         self.reduce();
     }
@@ -168,7 +169,7 @@ impl Normal {
         self.starts.push(start);
     }
 
-    /// Removes the last bytes and returns where the first of them began.
+    /// Removes the last bytes and returns the original offset of the first of them.
     fn pop(&mut self, count: usize) -> usize {
         let len = self.text.len() - count;
         let start = self.starts[len];
@@ -178,7 +179,7 @@ impl Normal {
         start
     }
 
-    /// Replaces an escape that the last byte has completed.
+    /// Replaces an escape that the last byte completed.
     fn reduce(&mut self) {
         let escape = match *self.text.as_slice() {
             [.., b'%', high, low] => hex(&[high, low]).map(|code| (3, Decoded::Byte(code))),
@@ -202,20 +203,20 @@ impl Normal {
         }
         let (code, start) = match decoded {
             Decoded::Byte(code) => return self.push(u8::try_from(code).unwrap_or(b'?'), start),
-            Decoded::Unit(code) => self.joined(code, start),
+            Decoded::Unit(code) => self.join_surrogates(code, start),
         };
         let mut bytes = [0; 4];
         match char::from_u32(code) {
             Some(char) => char.encode_utf8(&mut bytes).bytes().for_each(|byte| self.push(byte, start)),
-            // Half of a pair, in the form that the encoding would have.
+            // Half of a surrogate pair, encoded like UTF-8.
             None => [0xe0 | code >> 12, 0x80 | (code >> 6 & 0x3f), 0x80 | (code & 0x3f)]
                 .into_iter()
                 .for_each(|byte| self.append(u8::try_from(byte).unwrap_or(b'?'), start)),
         }
     }
 
-    /// Joins the second half of a pair to the first.
-    fn joined(&mut self, code: u32, start: usize) -> (u32, usize) {
+    /// Joins the second half of a surrogate pair to the first.
+    fn join_surrogates(&mut self, code: u32, start: usize) -> (u32, usize) {
         let first = match *self.text.as_slice() {
             [.., 0xed, second @ 0xa0..=0xaf, third] => {
                 u32::from(second & 0x0f) << 6 | u32::from(third & 0x3f)
@@ -228,14 +229,14 @@ impl Normal {
         }
     }
 
-    /// Returns where an escape begins that what follows may complete.
+    /// Returns the start of an escape that later bytes may complete.
     fn open(&self) -> usize {
         let len = self.text.len();
         (len.saturating_sub(OPEN_MAX)..len).find(|at| is_open(&self.text[*at..])).unwrap_or(len)
     }
 }
 
-/// Returns whether a text begins with an escape that is not complete, of which the last character may be one, too.
+/// Returns whether a text starts with an incomplete escape, whose last character may be another one.
 fn is_open(text: &[u8]) -> bool {
     let up_to = |from: usize, max: usize, fits: fn(&u8) -> bool| {
         let count = text[from..].iter().take(max).take_while(|byte| fits(byte)).count();
@@ -259,7 +260,7 @@ enum Decoded {
     Unit(u32),
 }
 
-/// Whether a byte is its own normal form and begins nothing.
+/// Returns whether a byte is its own normal form and starts no escape.
 fn is_plain(byte: u8) -> bool {
     const PLAIN: [bool; 256] = {
         let mut table = [true; 256];
@@ -274,8 +275,8 @@ fn is_plain(byte: u8) -> bool {
     PLAIN[usize::from(byte)]
 }
 
-/// Returns the normal form of one byte that is no part of an escape.
-fn plain(byte: u8) -> u8 {
+/// Returns the normal form of a byte outside of escapes.
+fn normalize_byte(byte: u8) -> u8 {
     match byte {
         b'\n' => b'n',
         b'\r' => b'r',
@@ -293,7 +294,7 @@ fn hex(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0, |code, digit| Some(code * 16 + char::from(*digit).to_digit(16)?))
 }
 
-/// Returns the reference that ends a text: its length, and its character.
+/// Returns the length and the character of the reference at the end of a text.
 fn reference(text: &[u8]) -> Option<(usize, Decoded)> {
     let (_, before) = text.split_last()?;
     let from = before.len().saturating_sub(REFERENCE_MAX);
@@ -302,13 +303,13 @@ fn reference(text: &[u8]) -> Option<(usize, Decoded)> {
     let code = match name.as_bytes() {
         [b'#', b'x' | b'X', ..] => u32::from_str_radix(&name[2..], 16).ok(),
         [b'#', ..] => name[1..].parse().ok(),
-        _ => named(name),
+        _ => named_reference(name),
     };
     let code = code.filter(|code| char::from_u32(*code).is_some())?;
     Some((text.len() - at, Decoded::Unit(code)))
 }
 
-fn named(name: &str) -> Option<u32> {
+fn named_reference(name: &str) -> Option<u32> {
     let latin = || (0xa0..).zip(LATIN_NAMES.split_whitespace()).find(|(_, other)| *other == name);
     let ascii = ASCII_NAMES.iter().find(|(other, _)| *other == name).map(|(_, byte)| u32::from(*byte));
     ascii.or_else(|| latin().map(|(code, _)| code))
@@ -331,14 +332,14 @@ mod tests {
             ("\\ud83d\\ude00 \\u00e4 &auml; %C3%A4", "\u{1f600} ä ä ä"),
             ("100% R&D; \\user %zz &#; &nope;", "100% R&D; \\user %zz &#; &nope;"),
         ] {
-            let normal = Normal::of(text.as_bytes(), true);
+            let normal = NormalizedText::new(text.as_bytes(), true);
             assert_eq!(String::from_utf8_lossy(&normal.text), expected, "{text}");
-            assert_eq!(normal.place(normal.text.len()), text.len());
+            assert_eq!(normal.original_offset(normal.text.len()), text.len());
         }
     }
 
     #[test]
-    fn an_escape_that_the_end_has_cut_is_left_out() {
+    fn incomplete_escape_at_the_end_is_left_out() {
         for (text, expected, end) in [
             ("a&am", "a", 1),
             ("a%2", "a", 1),
@@ -349,7 +350,7 @@ mod tests {
             ("a&b c", "a&b c", 5),
             ("a%zz", "a%zz", 4),
         ] {
-            let normal = Normal::of(text.as_bytes(), false);
+            let normal = NormalizedText::new(text.as_bytes(), false);
             assert_eq!(
                 (String::from_utf8_lossy(&normal.text).as_ref(), normal.end),
                 (expected, end),

@@ -1,4 +1,4 @@
-//! Tells somebody how a run has ended, by a command of theirs.
+//! Runs the notify command of the user when a run ends.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,25 +11,25 @@ use crate::idle_timeout::IdlePolicy;
 use crate::redact::Redactor;
 use crate::spec::ProcessSpec;
 
-/// How long the command may take.
+/// Time limit of the command.
 pub const LIMIT: Duration = Duration::from_secs(30);
 
-/// What is told, and by which command.
+/// The notify command and its input.
 #[derive(Clone, Debug)]
 pub struct Notice {
-    /// Run by `sh -c`.
+    /// The command, for `sh -c`.
     pub command: String,
-    /// Where it is run.
+    /// Its working folder.
     pub cwd: PathBuf,
-    /// The same in a few variables.
+    /// The end of the run as environment variables.
     pub env: Vec<(&'static str, String)>,
-    /// What it reads on standard input.
+    /// Its standard input.
     pub summary: String,
-    /// Names its process among all.
+    /// Mark of its process.
     pub mark: String,
 }
 
-/// Runs the command, and returns how it has ended. What it prints on standard output is not looked at.
+/// Runs the command and returns its outcome. Its standard output is discarded.
 pub async fn notify(notice: Notice, redactor: &Redactor) -> Outcome {
     let Notice { command, cwd, env, summary, mark } = notice;
     let silent = format!("exec >/dev/null\n{command}");

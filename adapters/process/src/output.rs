@@ -1,4 +1,4 @@
-//! One output of a process: through the redactor into a blob, its end kept at hand, its lines shown.
+//! Captures one output of a process: redacts it, stores it in a blob, keeps its tail and reports its lines.
 
 use std::io::Write as _;
 
@@ -6,34 +6,34 @@ use unstuck_core::id::Blob;
 use unstuck_store::blobs::{BlobStore, BlobWriter};
 
 use crate::blocking_task::blocking;
-use crate::lines::Lines;
+use crate::lines::DisplayLines;
 use crate::redact::{self, Redactor};
 use crate::spec::{OutputListener, Pipe};
 
-/// A line of more bytes is not looked at as a whole.
+/// Bytes of the tail that are searched for the last line.
 const LAST_LINE_MAX: usize = 4096;
 
-/// What takes an output while it is produced.
+/// Receives an output while the process writes it.
 pub(super) struct Capture<'a> {
     pipe: Pipe,
     blobs: &'a dyn BlobStore,
-    /// Begun with the first byte: most outputs are empty.
+    /// Created with the first byte, because most outputs are empty.
     writer: Option<Box<dyn BlobWriter>>,
     trouble: Option<String>,
-    redact: redact::Stream,
+    redact: redact::RedactionStream,
     clean: Vec<u8>,
     tail: Tail,
-    lines: Lines,
+    lines: DisplayLines,
 }
 
-/// What is left of an output.
+/// Result of capturing an output.
 pub(super) struct CapturedOutput {
     pub(super) blob: Option<Blob>,
     pub(super) tail: Vec<u8>,
-    /// The tail is not all.
+    /// Whether the output is longer than the tail.
     pub(super) cut: bool,
     pub(super) redactions: u32,
-    /// Why it could not be stored.
+    /// Reason why the output is not stored.
     pub(super) trouble: Option<String>,
 }
 
@@ -47,17 +47,17 @@ impl<'a> Capture<'a> {
             redact: redactor.stream(),
             clean: Vec::new(),
             tail: Tail { max: tail_max, bytes: Vec::new(), cut: false },
-            lines: Lines::default(),
+            lines: DisplayLines::default(),
         }
     }
 
     pub(super) fn take(&mut self, chunk: &[u8], audience: &mut dyn OutputListener) {
         self.clean.clear();
         self.redact.push(chunk, &mut self.clean);
-        self.keep(audience);
+        self.emit(audience);
     }
 
-    /// Returns the last line that is not blank, as it can be shown.
+    /// Returns the last line that is not blank, without control characters.
     pub(super) fn last_line(&self) -> Option<String> {
         let end = &self.tail.bytes[self.tail.bytes.len().saturating_sub(LAST_LINE_MAX)..];
         plain(end).lines().rfind(|line| !line.trim().is_empty()).map(str::to_owned)
@@ -66,7 +66,7 @@ impl<'a> Capture<'a> {
     pub(super) async fn finish(mut self, audience: &mut dyn OutputListener) -> CapturedOutput {
         self.clean.clear();
         self.redact.finish(&mut self.clean);
-        self.keep(audience);
+        self.emit(audience);
         let pipe = self.pipe;
         self.lines.end(|line| audience.line(pipe, line));
         let blob = match self.writer.take() {
@@ -85,12 +85,12 @@ impl<'a> Capture<'a> {
         }
     }
 
-    fn keep(&mut self, audience: &mut dyn OutputListener) {
+    fn emit(&mut self, audience: &mut dyn OutputListener) {
         if self.clean.is_empty() {
             return;
         }
         if let Err(error) = self.store() {
-            // The process must not hang on a full pipe because our disk is full: go on reading.
+            // Continue to read: a full disk of ours must not block the process on a full pipe.
             self.writer = None;
             self.fail(&error);
         }
@@ -121,7 +121,7 @@ impl<'a> Capture<'a> {
     }
 }
 
-/// The last bytes of a text that comes in pieces.
+/// Last bytes of a text that arrives in pieces.
 struct Tail {
     max: usize,
     bytes: Vec<u8>,
@@ -154,12 +154,12 @@ impl Tail {
     }
 }
 
-/// Returns the bytes as text, from the first whole character on if it was `cut`, the end of it if it is longer than `max`.
+/// Returns the last `max` bytes of a text. If it was `cut`, the text starts at the first complete character.
 pub(super) fn text(bytes: &[u8], cut: bool, max: usize) -> String {
     let partial =
         if cut { bytes.iter().take(3).take_while(|byte| (**byte & 0xc0) == 0x80).count() } else { 0 };
     let text = String::from_utf8_lossy(&bytes[partial..]);
-    // What replaces an invalid byte is longer than it.
+    // The replacement of an invalid byte is longer than the byte.
     let from = (text.len().saturating_sub(max)..text.len()).find(|&at| text.is_char_boundary(at));
     text[from.unwrap_or(text.len())..].to_owned()
 }
@@ -171,7 +171,7 @@ pub(super) fn plain(bytes: &[u8]) -> String {
         text.push_str(line);
         text.push('\n');
     };
-    let mut lines = Lines::new(usize::MAX);
+    let mut lines = DisplayLines::new(usize::MAX);
     lines.push(bytes, &mut keep);
     lines.end(&mut keep);
     text
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_begins_with_a_whole_character_and_is_never_too_long() {
+    fn text_starts_with_a_complete_character_and_has_at_most_max_bytes() {
         for (bytes, cut, max, expected) in [
             (&b"plain"[..], false, 100, "plain"),
             (&"ä".as_bytes()[1..], true, 100, ""),

@@ -1,4 +1,4 @@
-//! Reads what Linux says about its processes.
+//! Reads the processes of Linux from `/proc`.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -15,21 +15,21 @@ pub(super) struct Process {
     /// Clock ticks since the system started.
     pub(super) start: u64,
     pub(super) is_zombie: bool,
-    /// Time on a processor, with that of its children that it has waited for.
+    /// Processor time of the process and of the children that it has waited for.
     pub(super) busy: Duration,
 }
 
-/// What the kernel counts in, on all systems of today: `sysconf(_SC_CLK_TCK)` is 100.
+/// Clock tick: `sysconf(_SC_CLK_TCK)` is 100 on all current systems.
 const TICK: Duration = Duration::from_millis(10);
 
 impl Process {
-    /// Reads about one process; `None` if there is none.
+    /// Reads one process; `None` if it does not exist.
     pub(super) fn read(pid: i32) -> Option<Self> {
         Self::parse(pid, &contents(&format!("/proc/{pid}/stat")).ok()?)
     }
 
     fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
-        // The name may hold anything, also blanks and parentheses.
+        // The name may hold anything, including spaces and parentheses.
         let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
         let fields = std::str::from_utf8(&stat[after_name..]).ok()?;
         let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
@@ -42,20 +42,20 @@ impl Process {
             start: fields.get(19)?.parse().ok()?,
             busy: TICK
                 * (11..=14)
-                    .filter_map(|index| number(index).and_then(|it| u32::try_from(it).ok()))
+                    .filter_map(|index| number(index).and_then(|ticks| u32::try_from(ticks).ok()))
                     .sum::<u32>(),
             is_zombie: matches!(*fields.first()?, "Z" | "X"),
         })
     }
 
-    /// Returns the marks that the process was started with. `None` if its environment is empty: it
-    /// may be changing its program at this moment.
+    /// Returns the marks that the process was started with. `None` if its environment is empty, as during an
+    /// `exec`.
     pub(super) fn marks(&self) -> Option<EnvMarks> {
         let environment = contents(&format!("/proc/{}/environ", self.pid)).unwrap_or_default();
         (!environment.is_empty()).then_some(EnvMarks(environment))
     }
 
-    /// Returns the soft and the hard limit of locks of the process, which are of use for nothing else; `None` where it has none.
+    /// Returns the soft and hard limit of file locks, which Linux does not use. `None` if the process has no limit.
     pub(super) fn lock_limits(&self) -> Option<(u64, u64)> {
         parse_limits(&contents(&format!("/proc/{}/limits", self.pid)).ok()?)
     }
@@ -79,14 +79,14 @@ impl EnvMarks {
     }
 }
 
-/// Reads a file that says it is empty: with room from the start, it is read in two calls and not in six.
+/// Reads a file of size 0. The initial capacity saves four of six system calls.
 fn contents(file: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(1024);
     File::open(file)?.take(u64::MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Returns all processes that can be seen.
+/// Returns all visible processes.
 pub(super) fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries
@@ -95,16 +95,16 @@ pub(super) fn all() -> Vec<Process> {
         .collect()
 }
 
-/// Returns the children of the main thread: orphans that we adopted, and what that thread itself started.
+/// Returns the children of the main thread: adopted orphans, and processes that this thread started.
 ///
-/// Empty where the kernel was built without `CONFIG_PROC_CHILDREN`.
+/// Empty if the kernel was built without `CONFIG_PROC_CHILDREN`.
 pub(super) fn adopted() -> Vec<i32> {
     let pids = contents(&format!("/proc/self/task/{}/children", std::process::id())).unwrap_or_default();
     let pids = String::from_utf8_lossy(&pids);
     pids.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// Returns those that are wanted and all their descendants, without zombies.
+/// Returns the wanted processes and all their descendants, without zombies.
 pub(super) fn with_descendants(all: Vec<Process>, wanted: impl Fn(&Process) -> bool) -> Vec<Process> {
     let mut found: BTreeSet<i32> =
         all.iter().filter(|process| wanted(process)).map(|process| process.pid).collect();

@@ -1,9 +1,9 @@
 //! A process that ends what is left of a run when the supervisor dies.
 //!
-//! The kernel kills a worker together with us, but not what the worker has started. The guard holds one
-//! end of a pipe: if it reads the end of the pipe without a word before, nobody is left to stop those. Until then it
-//! looks now and then at what the supervisor has below it, since what sheds its marks and leaves its session
-//! is found by nothing else once its family is gone.
+//! The kernel kills a worker together with the supervisor, but not the processes that the worker started. The reaper
+//! holds one end of a pipe. If the pipe closes without a message, the supervisor is dead and the reaper ends those
+//! processes. It also lists the descendants of the supervisor every two seconds: once its ancestors are gone, a process
+//! that removed its marks and left its session cannot be found in another way.
 
 use std::io::{self, Read as _, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -12,50 +12,50 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::group::Descendants;
-use crate::spawn::marks;
+use crate::program::marks;
 use crate::spec::MARK;
 
-/// The message of the supervisor before it ends.
-const ALL_IS_ENDED: &[u8] = b".";
+/// The message that the supervisor sends before it ends.
+const ALL_ENDED: &[u8] = b".";
 
-/// The mark of a guard. That of no run begins so.
+/// The mark of a reaper. The mark of a run never starts with it.
 const OWN_MARK: &str = "guard";
 
-/// How often the guard looks, which takes a few milliseconds.
-const LOOKS_EVERY: Duration = Duration::from_secs(2);
+/// Interval between two searches, each of which takes a few milliseconds.
+const SEARCH_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How often a guard that was ended is followed by another one. A worker that ends them all is not to be outdone.
-const STARTED_AGAIN_MAX: u32 = 5;
+/// Maximum number of restarts, for a worker that ends every reaper.
+const RESTARTS_MAX: u32 = 5;
 
-/// How long a guard may take to go once it is dismissed. One that was stopped would not go by itself.
-const GOES_WITHIN: Duration = Duration::from_secs(2);
+/// Time in which a dismissed reaper must exit. A stopped one does not exit on its own.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How often it is asked for meanwhile.
-const ASKED_EVERY: Duration = Duration::from_millis(1);
+/// Interval between two checks whether it has exited.
+const EXIT_POLL: Duration = Duration::from_millis(1);
 
-/// How often the reaper is checked.
-const LOOKED_AFTER_EVERY: Duration = Duration::from_millis(200);
+/// Interval between two checks whether the reaper runs.
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A guard that watches over a run, and is followed by another one if something ends it. Dismissed when dropped.
+/// A reaper process of a run, which is restarted if something ends it. Dismissed when dropped.
 #[derive(Debug)]
 pub struct Reaper {
-    /// What tells the keeper that the guard may go, when it is dropped.
+    /// Dropped to tell the keeper to dismiss the reaper.
     dismiss: Option<Sender<()>>,
     keeper: Option<JoinHandle<()>>,
 }
 
 impl Reaper {
-    /// Starts a guard: a command that calls [`serve`]. A guard that ends is told by a warning.
+    /// Starts a reaper: a command that calls [`serve`]. Logs a warning if the reaper ends too early.
     ///
     /// # Errors
     ///
-    /// When the command cannot be made or started, or there is no thread that could keep it. A run can do without: a resume
-    /// ends what was left.
+    /// The command cannot be built or started, or the system has no thread to watch it. A run works without a reaper: a
+    /// resume ends the processes that are left.
     pub fn start(command: impl Fn() -> io::Result<Command> + Send + 'static) -> io::Result<Self> {
-        let keeper = Keeper::begin(command()?)?;
+        let keeper = Keeper::start(command()?)?;
         let (dismiss, dismissed) = mpsc::channel();
         let thread = thread::Builder::new().name("unstuck-guard".to_owned());
-        let keeper = thread.spawn(move || keeper.keep(&command, &dismissed))?;
+        let keeper = thread.spawn(move || keeper.watch(&command, &dismissed))?;
         Ok(Self { dismiss: Some(dismiss), keeper: Some(keeper) })
     }
 }
@@ -69,39 +69,39 @@ impl Drop for Reaper {
     }
 }
 
-/// Looks after a guard.
+/// Watches a reaper process.
 struct Keeper {
     child: Child,
     pipe: ChildStdin,
 }
 
 impl Keeper {
-    /// Starts a guard.
-    fn begin(mut command: Command) -> io::Result<Self> {
+    /// Starts a reaper process.
+    fn start(mut command: Command) -> io::Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        // It has left our session: without a mark of its own it would be taken for what a worker left behind.
+        // It leaves our session: without its mark it would be mistaken for a process that a worker left behind.
         command.env(MARK, marks(OWN_MARK));
-        // It must not keep a file system busy.
+        // It must not keep a file system from being unmounted.
         command.current_dir("/");
         let mut child = command.spawn()?;
         let pipe = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
         Ok(Self { child, pipe })
     }
 
-    /// Starts another guard where one has ended before it was dismissed.
-    fn keep(mut self, command: &impl Fn() -> io::Result<Command>, dismissed: &Receiver<()>) {
+    /// Starts another reaper if one ends before it is dismissed.
+    fn watch(mut self, command: &impl Fn() -> io::Result<Command>, dismissed: &Receiver<()>) {
         let mut again = 0;
-        while dismissed.recv_timeout(LOOKED_AFTER_EVERY) == Err(RecvTimeoutError::Timeout) {
-            if !is_over(&mut self.child) {
-                // One that was stopped would not notice the end of the supervisor.
+        while dismissed.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            if !has_ended(&mut self.child) {
+                // A stopped reaper would not notice the end of the supervisor.
                 wake(&self.child);
                 continue;
             }
-            if again == STARTED_AGAIN_MAX {
+            if again == RESTARTS_MAX {
                 return tracing::warn!("{}", NO_GUARD);
             }
             again += 1;
-            match command().and_then(Self::begin) {
+            match command().and_then(Self::start) {
                 Ok(next) => {
                     tracing::warn!("something has ended the guard of this run; another one was started");
                     self = next;
@@ -109,39 +109,39 @@ impl Keeper {
                 Err(error) => return tracing::warn!(%error, "{}", NO_GUARD),
             }
         }
-        self.let_go();
+        self.dismiss_reaper();
     }
 
-    fn let_go(self) {
+    fn dismiss_reaper(self) {
         let Self { mut child, mut pipe } = self;
-        let _is_gone = pipe.write_all(ALL_IS_ENDED);
+        let _is_gone = pipe.write_all(ALL_ENDED);
         drop(pipe);
         let since = Instant::now();
-        while !is_over(&mut child) {
-            if since.elapsed() > GOES_WITHIN {
+        while !has_ended(&mut child) {
+            if since.elapsed() > EXIT_TIMEOUT {
                 let _is_gone = child.kill();
                 let _is_over = child.wait();
                 return;
             }
-            thread::sleep(ASKED_EVERY);
+            thread::sleep(EXIT_POLL);
         }
     }
 }
 
-/// Continues a guard that something has stopped.
+/// Continues a reaper that something has stopped.
 #[cfg(unix)]
 fn wake(child: &Child) {
     let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    // It may have ended by now; it is not buried yet, so nothing else has its number.
+    // It may have ended, but was not waited for yet, so no other process has its id.
     let _is_gone = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::CONT));
 }
 
-/// Nothing stops a process here.
+/// Does nothing: no signal stops a process on this system.
 #[cfg(not(unix))]
 fn wake(_child: &Child) {}
 
-/// Says whether a guard has ended; somebody else of this process may have buried it.
-fn is_over(child: &mut Child) -> bool {
+/// Returns whether a reaper has ended. Other code of this process may have waited for it already.
+fn has_ended(child: &mut Child) -> bool {
     !matches!(child.try_wait(), Ok(None))
 }
 
@@ -149,12 +149,12 @@ fn is_over(child: &mut Child) -> bool {
 const NO_GUARD: &str = "something has ended the guard of this run, and there is none now: if this supervisor is killed, \
                         processes of its workers may live on until `unstuck resume`";
 
-/// Waits for the end of the supervisor, which started this process and has the other end of standard input, and then ends
-/// what is left of it: the processes whose mark begins with `mark_prefix`, and those that were seen below it. Returns
-/// when the supervisor was gone; `None` where it had said that all is ended.
+/// Waits until the supervisor, which started this process and holds the other end of standard input, exits. Then ends
+/// the processes whose mark starts with `mark_prefix`, and the known descendants of the supervisor. Returns the time of
+/// its exit, or `None` if it reported that everything has ended.
 ///
-/// Another supervisor may go on with the run at once. It ends what bears the mark itself, and what bears it from then on is
-/// its own: `is_taken_over` says whether it is there.
+/// Another supervisor may resume the run immediately. It ends marked processes itself, and later ones belong to it:
+/// `is_taken_over` returns whether there is such a supervisor.
 pub fn serve(mark_prefix: &str, is_taken_over: impl Fn() -> bool) -> Option<SystemTime> {
     // Ctrl-C and the end of the terminal are for the supervisor.
     crate::group::leave_terminal();
@@ -166,15 +166,15 @@ pub fn serve(mark_prefix: &str, is_taken_over: impl Fn() -> bool) -> Option<Syst
         ended.send(last_words)
     });
     let last_words = loop {
-        match end.recv_timeout(LOOKS_EVERY) {
+        match end.recv_timeout(SEARCH_INTERVAL) {
             Ok(words) => break words,
-            Err(RecvTimeoutError::Timeout) => family.look(),
+            Err(RecvTimeoutError::Timeout) => family.update(),
             Err(RecvTimeoutError::Disconnected) => break Vec::new(),
         }
     };
     let gone_at = SystemTime::now();
-    (last_words != ALL_IS_ENDED).then(|| {
-        crate::group::end_family(mark_prefix, &family, &is_taken_over);
+    (last_words != ALL_ENDED).then(|| {
+        crate::group::end_run_processes(mark_prefix, &family, &is_taken_over);
         gone_at
     })
 }

@@ -1,38 +1,37 @@
-//! Takes secret values out of what is stored and shown.
+//! Redacts secret values in stored and displayed text.
 //!
-//! The values come from the environment and the settings; nothing here guesses what a secret looks
-//! like. A value is found as it is, through every escape that `normal` knows, as base64 at any alignment, and
-//! where it has several lines by each line of at least [`LINE_MIN`] bytes. Colours within it do not hide it. A value that is
-//! split in another way, compressed or encrypted is not found.
+//! The values come from the environment and the settings; this module does not guess. A value is found verbatim, in
+//! every escaped form that `normal` knows, and as base64 at any alignment. If it has several lines, each line of at
+//! least [`LINE_MIN`] bytes is found. Colors within it do not hide it. A value that is split in another way, compressed
+//! or encrypted is not found.
 //!
-//! Which variables are secret: names that end in `_KEY`, `_TOKEN` or `_SECRET`, are exactly `KEY`,
-//! `TOKEN` or `SECRET`, or hold `PASSWORD`, without regard to case; and those that the settings
-//! name. A value of fewer than [`MIN_LEN`] bytes is left alone: it would eat ordinary text. So is a
-//! value that is a part of our own mark (`redacted`).
+//! A variable is secret if its name ends in `_KEY`, `_TOKEN` or `_SECRET`, is `KEY`, `TOKEN` or `SECRET`, or contains
+//! `PASSWORD`, ignoring case; or if the settings name it. A value of fewer than [`MIN_LEN`] bytes is not redacted,
+//! because it would match ordinary text. Neither is a value that is part of the replacement (`redacted`).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 
-use crate::ansi::Shown;
-use crate::normal::Normal;
+use crate::ansi::VisibleText;
+use crate::normal::NormalizedText;
 
-/// So much is held back at most beside a value.
+/// Maximum bytes that are held back in addition to the longest value.
 const HELD_MAX: usize = 64 * 1024;
 
-/// So much is looked at at a time.
+/// Bytes that are scanned at a time.
 const PIECE: usize = 64 * 1024;
 
-/// So much that is held back is looked at again with every piece.
+/// Held bytes up to which every piece triggers a new scan.
 const LOOKED_AT_AGAIN: usize = 1024;
 
-/// Values of fewer bytes are not taken out.
+/// Minimum bytes of a value that is redacted.
 pub const MIN_LEN: usize = 6;
 
-/// Lines of fewer bytes are not taken out where the rest of their value is missing.
+/// Minimum bytes of a line that is redacted without the rest of its value.
 pub const LINE_MIN: usize = 8;
 
 /// Replaces secret values by `[redacted:NAME]`. Cheap to clone.
@@ -45,35 +44,35 @@ pub struct Redactor {
 struct Patterns {
     /// The values and their lines.
     plain: Search,
-    /// The normal forms of the same, and of base64 of the values.
+    /// The normal forms of these, and of the values in base64.
     normal: Search,
 }
 
 impl Redactor {
-    /// Makes a redactor of named values. Where two names have the same value, the first one is shown.
+    /// Creates a redactor for named values. If two names have the same value, the first one is shown.
     pub fn new<N, V>(secrets: impl IntoIterator<Item = (N, V)>) -> Self
     where
         N: AsRef<str>,
         V: AsRef<[u8]>,
     {
-        let (mut plain, mut normal) = (Found::default(), Found::default());
+        let (mut plain, mut normal) = (SearchTexts::default(), SearchTexts::default());
         for (name, value) in secrets {
             let value = value.as_ref().trim_ascii();
             if value.len() < MIN_LEN {
                 continue;
             }
             let mark = format!("[redacted:{}]", name.as_ref()).into_bytes();
-            for part in parts(value) {
+            for part in value_and_lines(value) {
                 plain.add(part.to_vec(), &mark);
-                normal.add(Normal::of_value(part), &mark);
+                normal.add(NormalizedText::normalize_value(part), &mark);
             }
             if let Ok(text) = std::str::from_utf8(value) {
-                // The normal form has one quotation mark where the value ends with one and JSON has another behind it.
+                // The normal form merges a quotation mark at the end of the value with the one of JSON after it.
                 let quoted = serde_json::Value::from(text).to_string();
                 plain.add(quoted.as_bytes()[1..quoted.len() - 1].to_vec(), &mark);
             }
             for form in base64_forms(value) {
-                normal.add(Normal::of_value(&form), &mark);
+                normal.add(NormalizedText::normalize_value(&form), &mark);
             }
         }
         if plain.0.is_empty() && normal.0.is_empty() {
@@ -83,7 +82,7 @@ impl Redactor {
         Self { patterns: patterns.map(|(plain, normal)| Arc::new(Patterns { plain, normal })) }
     }
 
-    /// Makes a redactor of the variables whose names say that they are secret, and of those in `extra_names`.
+    /// Creates a redactor for the variables with secret names, and for those in `extra_names`.
     pub fn from_environment(
         vars: impl IntoIterator<Item = (OsString, OsString)>,
         extra_names: &[String],
@@ -91,7 +90,7 @@ impl Redactor {
         Self::new(secrets(vars, extra_names))
     }
 
-    /// Returns the bytes without secret values, and how many were replaced.
+    /// Returns the bytes without secret values, and the number of replacements.
     pub fn redact_bytes<'a>(&self, bytes: &'a [u8]) -> (Cow<'a, [u8]>, u32) {
         if self.patterns.is_none() {
             return (Cow::Borrowed(bytes), 0);
@@ -123,7 +122,7 @@ impl Redactor {
         }
     }
 
-    /// Returns the text without secret values, and how many were replaced.
+    /// Returns the text without secret values, and the number of replacements.
     pub fn redact_text<'a>(&self, text: &'a str) -> (Cow<'a, str>, u32) {
         match self.redact_bytes(text.as_bytes()) {
             (Cow::Borrowed(_), count) => (Cow::Borrowed(text), count),
@@ -131,34 +130,34 @@ impl Redactor {
         }
     }
 
-    /// Begins a text that comes in pieces.
-    pub fn stream(&self) -> Stream {
-        Stream { patterns: self.patterns.clone(), held: Vec::new(), seen: 0, count: 0 }
+    /// Starts a text that arrives in pieces.
+    pub fn stream(&self) -> RedactionStream {
+        RedactionStream { patterns: self.patterns.clone(), held: Vec::new(), scanned: 0, count: 0 }
     }
 }
 
 /// Prefix of the name of a variable that is not secret.
 pub const NOT_SECRET: &str = "!";
 
-/// Returns the variables whose names say that they are secret, and those in `extra_names`; there, `!NAME` is one that is
-/// not secret although its name says so.
+/// Returns the variables with secret names, and those in `extra_names`, where `!NAME` excludes a variable despite its
+/// name.
 pub fn secrets(
     vars: impl IntoIterator<Item = (OsString, OsString)>,
     extra_names: &[String],
 ) -> BTreeMap<String, Vec<u8>> {
     let secret = vars.into_iter().filter_map(|(name, value)| {
         let name = name.to_string_lossy().into_owned();
-        let named = |prefix: &str| {
+        let is_listed = |prefix: &str| {
             let mut names = extra_names.iter().filter_map(|extra| extra.strip_prefix(prefix));
             names.any(|extra| extra.eq_ignore_ascii_case(&name))
         };
-        let wanted = (is_secret_name(&name) || named("")) && !named(NOT_SECRET);
-        wanted.then(|| (name, bytes_of(&value).to_vec()))
+        let is_secret = (is_secret_name(&name) || is_listed("")) && !is_listed(NOT_SECRET);
+        is_secret.then(|| (name, value.as_encoded_bytes().to_vec()))
     });
     secret.collect()
 }
 
-/// Returns whether the name of a variable says that its value is secret.
+/// Returns whether the value of a variable with this name is secret.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let ends =
@@ -166,76 +165,76 @@ pub fn is_secret_name(name: &str) -> bool {
     ["KEY", "TOKEN", "SECRET"].into_iter().any(ends) || name.contains("PASSWORD")
 }
 
-/// A text that comes in pieces: any way of cutting it gives the same result.
+/// Redacts a text that arrives in pieces. The result does not depend on where it is cut.
 ///
-/// Holds back no more than what may be the beginning of a value.
+/// Holds back only bytes that may be the start of a value.
 #[derive(Debug)]
-pub struct Stream {
+pub struct RedactionStream {
     patterns: Option<Arc<Patterns>>,
     held: Vec<u8>,
-    /// How much of that was looked at.
-    seen: usize,
+    /// Number of held bytes that were scanned.
+    scanned: usize,
     count: u32,
 }
 
-impl Stream {
-    /// Takes the next piece and appends to `clean` what is certain by now.
+impl RedactionStream {
+    /// Takes the next piece and appends the text that is final to `clean`.
     pub fn push(&mut self, piece: &[u8], clean: &mut Vec<u8>) {
         let Some(patterns) = self.patterns.clone() else { return clean.extend_from_slice(piece) };
         if self.held.is_empty() {
-            let kept = self.scan(&patterns, piece, clean, End::Open);
+            let kept = self.scan(&patterns, piece, clean, TextEnd::Open);
             self.held.extend_from_slice(&piece[kept..]);
         } else {
             let mut held = std::mem::take(&mut self.held);
             held.extend_from_slice(piece);
-            // Much that is held is not looked at again for each byte that follows.
-            if held.len() > LOOKED_AT_AGAIN && held.len() - self.seen < self.seen / 4 {
+            // Many held bytes are not scanned again for each byte that follows.
+            if held.len() > LOOKED_AT_AGAIN && held.len() - self.scanned < self.scanned / 4 {
                 self.held = held;
                 return;
             }
-            let kept = self.scan(&patterns, &held, clean, End::Open);
+            let kept = self.scan(&patterns, &held, clean, TextEnd::Open);
             held.drain(..kept);
             self.held = held;
         }
-        self.seen = self.held.len();
-        // No value has so many colours in it, or is escaped so often.
+        self.scanned = self.held.len();
+        // No value has that many color sequences or escapes.
         if self.held.len() > patterns.normal.longest.max(patterns.plain.longest) + HELD_MAX {
             self.finish(clean);
         }
     }
 
-    /// Appends to `clean` what was held back: the text is over.
+    /// Ends the text and appends the held bytes to `clean`.
     pub fn finish(&mut self, clean: &mut Vec<u8>) {
         let held = std::mem::take(&mut self.held);
         if let Some(patterns) = self.patterns.clone() {
-            self.scan(&patterns, &held, clean, End::Over);
+            self.scan(&patterns, &held, clean, TextEnd::Over);
         }
     }
 
-    /// Returns how many values were replaced so far.
+    /// Returns the number of replacements so far.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Appends what is certain of `text` and returns where the rest begins.
-    fn scan(&mut self, patterns: &Patterns, text: &[u8], clean: &mut Vec<u8>, end: End) -> usize {
-        let is_over = end == End::Over;
-        let shown = Shown::of(text, is_over);
-        let normal = Normal::of(&shown.text, is_over);
-        // What begins before `certain` cannot become longer by what is still to come.
+    /// Appends the final part of `text` and returns the start of the rest.
+    fn scan(&mut self, patterns: &Patterns, text: &[u8], clean: &mut Vec<u8>, end: TextEnd) -> usize {
+        let is_over = end == TextEnd::Over;
+        let visible = VisibleText::new(text, is_over);
+        let normal = NormalizedText::new(&visible.text, is_over);
+        // A match that starts before `certain` cannot become longer with later pieces.
         let certain_from = |at| {
             if is_over {
-                return shown.text.len();
+                return visible.text.len();
             }
-            let in_normal = patterns.normal.hold_from(&normal.text, normal.from(at));
-            // A cut within an escape would be read otherwise.
-            let in_plain = normal.whole(patterns.plain.hold_from(&shown.text, at)).max(at);
-            in_plain.min(normal.place(in_normal))
+            let in_normal = patterns.normal.partial_match_start(&normal.text, normal.first_from(at));
+            // The second half of an escape would have another meaning.
+            let in_plain = normal.escape_start(patterns.plain.partial_match_start(&visible.text, at)).max(at);
+            in_plain.min(normal.original_offset(in_normal))
         };
-        let next_plain = |at| patterns.plain.find(&shown.text, at);
+        let next_plain = |at| patterns.plain.find(&visible.text, at);
         let next_normal = |at| {
-            let (start, end, mark) = patterns.normal.find(&normal.text, normal.from(at))?;
-            Some((normal.place(start), normal.place(end), mark))
+            let (start, end, mark) = patterns.normal.find(&normal.text, normal.first_from(at))?;
+            Some((normal.original_offset(start), normal.original_offset(end), mark))
         };
         let (mut at, mut from) = (0, 0);
         let mut certain = certain_from(at);
@@ -252,15 +251,15 @@ impl Stream {
                 .chain(in_normal)
                 .min_by_key(|(start, end, _)| (*start, usize::MAX - end));
             let Some((start, end, mark)) = first.filter(|(start, ..)| *start < certain) else {
-                let kept = shown.place(certain).max(from);
+                let kept = visible.original_offset(certain).max(from);
                 clean.extend_from_slice(&text[from..kept]);
                 return kept;
             };
-            clean.extend_from_slice(&text[from..shown.place(start)]);
+            clean.extend_from_slice(&text[from..visible.original_offset(start)]);
             clean.extend_from_slice(mark);
             self.count = self.count.saturating_add(1);
             at = end;
-            from = shown.place(at - 1) + 1;
+            from = visible.original_offset(at - 1) + 1;
             if at > certain {
                 certain = certain_from(at);
             }
@@ -269,16 +268,16 @@ impl Stream {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum TextEnd {
     Open,
     Over,
 }
 
 /// Texts to search for, each with its mark.
 #[derive(Default)]
-struct Found(BTreeMap<Vec<u8>, Vec<u8>>);
+struct SearchTexts(BTreeMap<Vec<u8>, Vec<u8>>);
 
-impl Found {
+impl SearchTexts {
     fn add(&mut self, text: Vec<u8>, mark: &[u8]) {
         if text.len() >= MIN_LEN && !holds(mark, &text) {
             self.0.entry(text).or_insert_with(|| mark.to_vec());
@@ -290,10 +289,10 @@ impl Found {
 #[derive(Debug)]
 struct Search {
     search: AhoCorasick,
-    /// Sorted.
+    /// The texts, sorted.
     texts: Vec<Vec<u8>>,
     marks: Vec<Vec<u8>>,
-    /// Whether some text begins with this byte.
+    /// Whether a text starts with this byte.
     first: [bool; 256],
     longest: usize,
 }
@@ -306,19 +305,19 @@ impl Search {
             first[usize::from(*text.first()?)] = true;
         }
         let longest = texts.iter().map(Vec::len).max().unwrap_or_default();
-        // Building fails only beyond two thousand million bytes of values.
+        // Building fails only with more than 2 GB of values.
         let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&texts).ok()?;
         Some(Self { search, texts, marks, first, longest })
     }
 
-    /// Returns the first match from `at` on: its start, its end and its mark.
+    /// Returns the start, the end and the mark of the first match at `at` or later.
     fn find(&self, text: &[u8], at: usize) -> Option<(usize, usize, &[u8])> {
         let found = self.search.find(Input::new(text).range(at..))?;
         Some((found.start(), found.end(), &self.marks[found.pattern().as_usize()]))
     }
 
-    /// Returns where, from `at` on, what may be the beginning of a text runs into the end.
-    fn hold_from(&self, text: &[u8], at: usize) -> usize {
+    /// Returns where, at `at` or later, the input ends with what may be the start of a text.
+    fn partial_match_start(&self, text: &[u8], at: usize) -> usize {
         let earliest = at.max((text.len() + 1).saturating_sub(self.longest));
         let begins = |rest: &[u8]| {
             let behind = self.texts.partition_point(|text| text.as_slice() <= rest);
@@ -330,14 +329,14 @@ impl Search {
     }
 }
 
-/// Returns the value, and the lines of one that has several.
-fn parts(value: &[u8]) -> BTreeSet<&[u8]> {
+/// Returns the value, and its lines if it has several.
+fn value_and_lines(value: &[u8]) -> BTreeSet<&[u8]> {
     let lines = value.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii);
     lines.filter(|line| line.len() >= LINE_MIN).chain([value]).collect()
 }
 
-/// Returns the part of base64 that is the same whatever is before and behind the value, for each place that the value may
-/// have in a group, and the lines of base64 that is wrapped as tools do it.
+/// Returns the part of the base64 form that does not depend on the surrounding bytes, for each of the three alignments,
+/// and the lines of base64 that is wrapped at the usual widths.
 fn base64_forms(value: &[u8]) -> Vec<Vec<u8>> {
     const ALPHABETS: [&[u8; 64]; 2] = [
         b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
@@ -348,7 +347,7 @@ fn base64_forms(value: &[u8]) -> Vec<Vec<u8>> {
     for alphabet in ALPHABETS {
         for before in 0..3 {
             let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(value.iter().copied()).collect();
-            // A character that holds a bit of what is before or behind is left out.
+            // A character that holds bits of the surrounding bytes is left out.
             let (from, to) = ((before * 8).div_ceil(6), bytes.len() * 8 / 6);
             let form: Vec<u8> = (from..to).map(|at| alphabet[sextet(&bytes, at)]).collect();
             if before == 0 {
@@ -363,7 +362,7 @@ fn base64_forms(value: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// Returns six bits of a text, as a number.
+/// Returns six bits of a text as a number.
 fn sextet(bytes: &[u8], at: usize) -> usize {
     let (byte, shift) = (at * 6 / 8, at * 6 % 8);
     let pair = usize::from(bytes[byte]) << 8 | bytes.get(byte + 1).map_or(0, |next| usize::from(*next));
@@ -372,8 +371,4 @@ fn sextet(bytes: &[u8], at: usize) -> usize {
 
 fn holds(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
-}
-
-fn bytes_of(text: &OsStr) -> &[u8] {
-    text.as_encoded_bytes()
 }

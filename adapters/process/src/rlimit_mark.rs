@@ -1,8 +1,9 @@
-//! A mark that nobody sheds by clearing its environment, leaving its session or losing its parent: a limit that Linux hands down
-//! from process to process and does not use (`RLIMIT_LOCKS`, of kernels before 2.4.25).
+//! Marks processes with a resource limit that children inherit and Linux ignores (`RLIMIT_LOCKS`, of kernels before
+//! 2.4.25).
 //!
-//! Its value is a number of the run. A process may lower it, which nobody does who does not want to hide. It cannot be
-//! raised again, so a supervisor below a worker of another run leaves the hard limit to that run and has the soft one.
+//! A process keeps the mark if it clears its environment, leaves its session or loses its parent. The value is one
+//! number per run. Only a process that wants to hide would lower it. It cannot be raised again, so a supervisor below a
+//! worker of another run leaves the hard limit to that run and uses the soft limit.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,16 +13,16 @@ use unstuck_core::id::Digest;
 
 use crate::procfs::Process;
 
-/// Set in the hard limit of the outermost run, so that the number of any other one is smaller.
+/// Bit that is set in the hard limit of the outermost run, so that the number of any other run is smaller.
 const OUTERMOST: u64 = 1 << 62;
 
-/// The limit of the processes of one run.
+/// Number of the limit of one run.
 #[derive(Clone, Copy)]
 pub(super) struct RlimitMark {
     number: u64,
 }
 
-/// What a process is to be started with.
+/// Resource limit for a new process.
 #[derive(Clone, Copy)]
 pub(super) struct Limit {
     soft: u64,
@@ -29,23 +30,23 @@ pub(super) struct Limit {
 }
 
 impl RlimitMark {
-    /// Returns that of the run with a mark; `None` of a part of a run, which has none of its own.
-    pub(super) fn of_run(mark: &str) -> Option<Self> {
-        (!mark.is_empty() && !mark.contains('/')).then(|| Self::of(mark.as_bytes()))
+    /// Returns the number of the run with a mark; `None` for a part of a run, which shares its number.
+    pub(super) fn for_run(mark: &str) -> Option<Self> {
+        (!mark.is_empty() && !mark.contains('/')).then(|| Self::for_run_name(mark.as_bytes()))
     }
 
-    /// Returns that of what is started with these marks, of which the last is its own.
-    pub(super) fn of_started(marks: &OsStr) -> Self {
+    /// Returns the number for a process with these marks. The last mark is its own.
+    pub(super) fn for_marks(marks: &OsStr) -> Self {
         let own = marks.as_bytes().rsplit(|&byte| byte == b' ').next().unwrap_or_default();
-        Self::of(own.split(|&byte| byte == b'/').next().unwrap_or_default())
+        Self::for_run_name(own.split(|&byte| byte == b'/').next().unwrap_or_default())
     }
 
-    fn of(run: &[u8]) -> Self {
-        let number = Digest::of(run).0.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    fn for_run_name(run: &[u8]) -> Self {
+        let number = Digest::sha256(run).0.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         Self { number: number & (OUTERMOST - 1) }
     }
 
-    /// Returns what a process is to be started with by this one; `None` where that cannot be.
+    /// Returns the limit for a process that this one starts; `None` if the limit of this process is too low.
     pub(super) fn limit(self) -> Option<Limit> {
         let (_, hard) = getrlimit(Resource::RLIMIT_LOCKS).ok()?;
         self.below(hard)
@@ -59,7 +60,7 @@ impl RlimitMark {
         }
     }
 
-    /// Says whether a process descends from what was started with it.
+    /// Returns whether a process belongs to the run.
     pub(super) fn has(self, process: &Process) -> bool {
         process.lock_limits().is_some_and(|(soft, hard)| self.is_in(soft, hard))
     }
@@ -70,7 +71,7 @@ impl RlimitMark {
 }
 
 impl Limit {
-    /// Gives it to this process: one system call. Where it cannot be given, other marks have to do.
+    /// Sets the limit of this process, with one system call. If that fails, only the other marks remain.
     pub(super) fn set(self) {
         let _as_far_as_it_goes = setrlimit(Resource::RLIMIT_LOCKS, self.soft, self.hard);
     }
@@ -81,9 +82,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_below_a_worker_of_another_one_is_of_both() {
+    fn nested_run_carries_the_marks_of_both_runs() {
         let [outer, inner, innermost] =
-            ["outer", "inner", "innermost"].map(|it| RlimitMark::of_run(it).unwrap());
+            ["outer", "inner", "innermost"].map(|run| RlimitMark::for_run(run).unwrap());
         let of_outer = outer.below(RLIM_INFINITY).unwrap();
         let of_inner = inner.below(of_outer.hard).unwrap();
         let of_innermost = innermost.below(of_inner.hard).unwrap();
@@ -96,13 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_started_has_the_lineage_of_its_run_and_not_of_its_step() {
+    fn process_has_the_number_of_its_run_and_not_of_its_step() {
         let number = |lineage: RlimitMark| lineage.number;
-        let run = RlimitMark::of_run("unstuck-a").map(number);
+        let run = RlimitMark::for_run("unstuck-a").map(number);
         assert_eq!(
-            Some(number(RlimitMark::of_started(OsStr::new("unstuck-b/x unstuck-a/unstuck-c/fix")))),
+            Some(number(RlimitMark::for_marks(OsStr::new("unstuck-b/x unstuck-a/unstuck-c/fix")))),
             run
         );
-        assert!(RlimitMark::of_run("unstuck-a/unstuck-c").is_none() && RlimitMark::of_run("").is_none());
+        assert!(RlimitMark::for_run("unstuck-a/unstuck-c").is_none() && RlimitMark::for_run("").is_none());
     }
 }

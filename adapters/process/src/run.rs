@@ -1,18 +1,20 @@
 //! Runs one process to its end: a worker, a check, a validator.
 //!
-//! What counts is the *exit* of the process, not the end of its output. When it has exited, what it
-//! left behind is given [`LINGER`] to finish by itself (so that `exec > >(tee log)` works), then it
-//! is asked to end (TERM), and after the grace it is made to (KILL). Some clients are asked by another signal first.
+//! A process ends with its *exit*, not with the end of its output. Processes that it leaves behind get [`LINGER`] to
+//! finish on their own (so that `exec > >(tee log)` works), then TERM, and KILL after the grace period. Some clients
+//! get another signal first.
 //!
-//! What belongs to a process, on Linux: all in its session and process group, all that carry its
-//! mark in their environment ([`MARK`](crate::MARK)), and all descendants of those. A process that clears its
-//! environment *and* leaves the session *and* is given up by its parent is found by its descent, and
-//! when its supervisor is dead by its lineage (`rlimit_mark.rs`). On other Unix systems: all in its process
-//! group. On Windows: all in its job object, which nothing leaves.
+//! These processes belong to it:
 //!
-//! A process that leaves nothing behind costs its spawn and a handful of system calls: `/proc` is
-//! searched only when there is a sign that something was left (see `group.rs`), and nothing sleeps.
-//! Output goes through the redactor into blobs while it is produced; memory does not grow with it.
+//! - On Linux, all in its session and process group, all with its mark in their environment ([`MARK`](crate::MARK)),
+//!   and all descendants of those. An orphan that cleared its environment *and* left the session is found by its
+//!   descent or, if its supervisor is dead, by its resource limit (`rlimit_mark.rs`).
+//! - On other Unix systems, all in its process group.
+//! - On Windows, all in its job object, which no process can leave.
+//!
+//! A process that leaves nothing behind costs its spawn and a few system calls: `/proc` is searched only if there is a
+//! sign of leftover processes (see `group/mod.rs`). The redactor writes output into blobs while the process runs, so
+//! memory does not grow with the output.
 
 use std::collections::BTreeSet;
 use std::future;
@@ -32,28 +34,28 @@ use unstuck_core::id::Millis;
 use unstuck_core::interactive_prompt::is_prompt;
 use unstuck_store::blobs::BlobStore;
 
-use crate::child::{Child, signal_of};
-use crate::group::{self, Group, How};
+use crate::child::{ChildProcess, signal_of};
+use crate::group::{EndMethod, ProcessGroup, ProcessIdentity};
 use crate::idle_timeout::IdleTimer;
 use crate::output::{self, Capture};
 use crate::redact::Redactor;
 use crate::spawn;
-use crate::spec::{EndReason, OutputListener, Pipe, ProcessSpec, StopRequest, StopSignal};
+use crate::spec::{EndReason, OutputListener, Pipe, ProcessSpec, StopReceiver, StopRequest};
 use crate::stall_probe::{self, ProbeResult};
 
-/// How long what a process left behind may take to finish by itself.
+/// Time in which leftover processes may finish on their own.
 pub const LINGER: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether what was left behind is gone; never on the normal path.
+/// Interval between two checks for leftover processes; not used if there are none.
 const POLL: Duration = Duration::from_millis(10);
 
-/// How long a killed process may take to go.
+/// Time in which a killed process must end.
 const GIVE_UP: Duration = Duration::from_secs(2);
 
-/// What was printed on two pipes within such a time may have been printed in either order.
+/// Time within which the order of output on two pipes is unknown.
 const TOGETHER: Duration = Duration::from_millis(100);
 
-/// How long a client that has told its end may take to leave.
+/// Time in which a client must exit after it reported its end.
 const AFTER_END: Duration = Duration::from_secs(10);
 
 /// Far enough in the future to mean never.
@@ -62,46 +64,47 @@ const NEVER: Duration = Duration::from_secs(30 * 365 * 86_400);
 /// Bytes read at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// Runs a process to its end. Never fails: what went wrong is in the outcome. Dropping the future kills the process and its group.
+/// Runs a process to its end. Never fails: the outcome holds errors. Dropping the future kills the process and its
+/// group.
 ///
 /// Must be called on a tokio runtime with time and IO enabled.
 pub async fn run(
     spec: ProcessSpec,
     blobs: &dyn BlobStore,
     redactor: &Redactor,
-    mut stop: StopSignal,
+    mut stop: StopReceiver,
     audience: &mut impl OutputListener,
 ) -> Outcome {
     let begun = Instant::now();
     if *stop.borrow() != StopRequest::Run {
-        return Outcome::of(Exit::Stopped);
+        return Outcome::from_exit(Exit::Stopped);
     }
     let child = match spawn::spawn(&spec).await {
         Ok(child) => child,
-        Err(reason) => return Outcome::of(Exit::CouldNotStart(reason)),
+        Err(reason) => return Outcome::from_exit(Exit::CouldNotStart(reason)),
     };
     let mut supervised = Supervised::new(child, spec, blobs, redactor, begun);
     supervised.watch(&mut stop, audience).await;
     supervised.finish(audience).await
 }
 
-/// Where a process stands. Every phase but the last ends at a moment.
+/// Phase of a process. Every phase but the last has a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It runs, until its time is up.
+    /// It runs until the time limit.
     Working,
-    /// It has exited; what it left behind may finish by itself.
+    /// It has exited; leftover processes may finish on their own.
     Lingering { until: Instant },
-    /// It, or what it left behind, was asked to end.
-    Asked { until: Instant },
-    /// It, or what it left behind, was killed.
+    /// It, or its leftover processes, got a signal to end.
+    Signaled { until: Instant },
+    /// It, or its leftover processes, were killed.
     Killed { until: Instant },
     /// Nothing is left to wait for.
     Over,
 }
 
-/// What woke us.
-enum Woken {
+/// Event that the supervisor waits for.
+enum WakeEvent {
     Output(usize),
     Error(usize),
     Input(Option<usize>),
@@ -114,9 +117,9 @@ enum Woken {
 }
 
 struct Supervised<'a> {
-    /// Before the process itself: dropped in this order, it kills while the id is not yet free.
-    group: Group,
-    child: Child,
+    /// Before the process, because it is dropped first: it kills before the process id is free.
+    group: ProcessGroup,
+    child: ChildProcess,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     stdin: Option<ChildStdin>,
@@ -127,43 +130,43 @@ struct Supervised<'a> {
     begun: Instant,
     duration: Option<Duration>,
     cwd: PathBuf,
-    /// How many bytes it may still print.
+    /// Bytes that it may still print.
     output_left: u64,
     silence: IdleTimer,
-    /// When it printed last, on either pipe: what it asks stands where that was later.
+    /// Time of the last output on each pipe: a question is on the later one.
     spoke_at: (Instant, Instant),
-    /// How it will be asked to end; TERM is the last way.
+    /// Remaining signals to end it; TERM is the last one.
     asks: vec::IntoIter<client::StopSignal>,
     grace: Duration,
     phase: Phase,
-    /// When its time is up.
+    /// Time limit.
     deadline: Instant,
-    /// When the phase is looked at again.
+    /// Next time to check the phase.
     wake: Instant,
     stop_seen: StopRequest,
     ended_by: Option<Exit>,
-    /// It has told its end, and was given time to leave.
-    has_told: bool,
+    /// Whether it reported its end and got time to exit.
+    has_reported_end: bool,
     status: Option<io::Result<ExitStatus>>,
-    /// Nothing was read since the last look.
+    /// Whether nothing was read since the last check.
     idle: bool,
-    left_behind: BTreeSet<group::Identity>,
+    left_behind: BTreeSet<ProcessIdentity>,
     notes: Vec<String>,
-    /// What its probe says.
+    /// Results of its probe.
     ask_probe: mpsc::UnboundedSender<ProbeResult>,
-    said: mpsc::UnboundedReceiver<ProbeResult>,
+    probe_results: mpsc::UnboundedReceiver<ProbeResult>,
     has_noted_probe: bool,
 }
 
 impl<'a> Supervised<'a> {
     fn new(
-        mut child: Child,
+        mut child: ChildProcess,
         spec: ProcessSpec,
         blobs: &'a dyn BlobStore,
         redactor: &Redactor,
         begun: Instant,
     ) -> Self {
-        let (ask_probe, said) = mpsc::unbounded_channel();
+        let (ask_probe, probe_results) = mpsc::unbounded_channel();
         let mut asks = spec.asks;
         if !asks.contains(&client::StopSignal::Term) {
             asks.push(client::StopSignal::Term);
@@ -171,8 +174,8 @@ impl<'a> Supervised<'a> {
         Self {
             asks: asks.into_iter(),
             ask_probe,
-            said,
-            group: Group::new(child.id(), &spec.mark),
+            probe_results,
+            group: ProcessGroup::new(child.id(), &spec.mark),
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
             stdin: child.stdin.take(),
@@ -193,7 +196,7 @@ impl<'a> Supervised<'a> {
             wake: begun + spec.limit.min(NEVER),
             stop_seen: StopRequest::Run,
             ended_by: None,
-            has_told: false,
+            has_reported_end: false,
             has_noted_probe: false,
             status: None,
             idle: false,
@@ -202,44 +205,44 @@ impl<'a> Supervised<'a> {
         }
     }
 
-    /// Waits until nothing is left to wait for.
-    async fn watch(&mut self, stop: &mut StopSignal, audience: &mut dyn OutputListener) {
+    /// Waits until all processes have ended.
+    async fn watch(&mut self, stop: &mut StopReceiver, audience: &mut dyn OutputListener) {
         let mut out = vec![0; CHUNK];
         let mut err = vec![0; CHUNK];
         while self.phase != Phase::Over {
             let woken = tokio::select! {
-                size = read(&mut self.stdout, &mut out) => Woken::Output(size),
-                size = read(&mut self.stderr, &mut err) => Woken::Error(size),
-                size = write(&mut self.stdin, &self.input[self.written..]) => Woken::Input(size),
-                status = self.child.wait(), if self.status.is_none() => Woken::Exited(status),
-                asked = next_stop(stop, self.stop_seen) => Woken::Stop(asked),
-                () = sleep_until(self.wake) => Woken::Time,
-                () = look_at(self.silence.next_look()), if self.phase == Phase::Working => Woken::Look,
-                Some(says) = self.said.recv(), if self.phase == Phase::Working => Woken::Probe(says),
-                () = look_at(audience.wake_at()) => Woken::Audience,
+                size = read(&mut self.stdout, &mut out) => WakeEvent::Output(size),
+                size = read(&mut self.stderr, &mut err) => WakeEvent::Error(size),
+                size = write(&mut self.stdin, &self.input[self.written..]) => WakeEvent::Input(size),
+                status = self.child.wait(), if self.status.is_none() => WakeEvent::Exited(status),
+                asked = next_stop(stop, self.stop_seen) => WakeEvent::Stop(asked),
+                () = sleep_until(self.wake) => WakeEvent::Time,
+                () = sleep_until_if(self.silence.next_check()), if self.phase == Phase::Working => WakeEvent::Look,
+                Some(result) = self.probe_results.recv(), if self.phase == Phase::Working => WakeEvent::Probe(result),
+                () = sleep_until_if(audience.wake_at()) => WakeEvent::Audience,
             };
-            self.idle &= !matches!(woken, Woken::Output(_) | Woken::Error(_));
+            self.idle &= !matches!(woken, WakeEvent::Output(_) | WakeEvent::Error(_));
             match woken {
-                Woken::Output(0) => self.stdout = None,
-                Woken::Error(0) => self.stderr = None,
-                Woken::Output(size) | Woken::Error(size) if !self.affords(size) => {}
-                Woken::Output(size) => {
+                WakeEvent::Output(0) => self.stdout = None,
+                WakeEvent::Error(0) => self.stderr = None,
+                WakeEvent::Output(size) | WakeEvent::Error(size) if !self.count_output(size) => {}
+                WakeEvent::Output(size) => {
                     self.spoke_at.0 = Instant::now();
                     self.out.take(&out[..size], audience);
                     self.on_output(audience);
                 }
-                Woken::Error(size) => {
+                WakeEvent::Error(size) => {
                     self.spoke_at.1 = Instant::now();
-                    self.silence.broken(self.spoke_at.1);
+                    self.silence.restart(self.spoke_at.1);
                     self.err.take(&err[..size], audience);
                 }
-                Woken::Input(size) => self.on_written(size),
-                Woken::Exited(status) => self.on_exit(status),
-                Woken::Stop(asked) => self.on_stop(asked),
-                Woken::Time => self.on_time(),
-                Woken::Look => self.on_look(),
-                Woken::Probe(says) => self.on_probe(says),
-                Woken::Audience => audience.woken(),
+                WakeEvent::Input(size) => self.on_written(size),
+                WakeEvent::Exited(status) => self.on_exit(status),
+                WakeEvent::Stop(asked) => self.on_stop(asked),
+                WakeEvent::Time => self.on_time(),
+                WakeEvent::Look => self.on_look(),
+                WakeEvent::Probe(result) => self.on_probe(result),
+                WakeEvent::Audience => audience.woken(),
             }
             if self.is_quiet() {
                 self.phase = Phase::Over;
@@ -247,8 +250,8 @@ impl<'a> Supervised<'a> {
         }
     }
 
-    /// Counts what was printed; who prints too much is ended.
-    fn affords(&mut self, size: usize) -> bool {
+    /// Counts printed bytes, and ends a process that prints too much.
+    fn count_output(&mut self, size: usize) -> bool {
         let left = self.output_left.checked_sub(u64::try_from(size).unwrap_or(u64::MAX));
         self.output_left = left.unwrap_or(0);
         if left.is_none() && self.ended_by.is_none() {
@@ -258,23 +261,23 @@ impl<'a> Supervised<'a> {
         left.is_some()
     }
 
-    /// What only tells that it waits is silence too: some clients would wait for ever.
+    /// Output that only reports waiting counts as silence, because some clients would wait forever.
     fn on_output(&mut self, audience: &mut dyn OutputListener) {
         if audience.has_moved() {
-            self.silence.broken(Instant::now());
+            self.silence.restart(Instant::now());
         }
         match audience.enough() {
             Some(EndReason::Hopeless) if self.phase == Phase::Working => {
                 self.ended_by = Some(Exit::Hopeless);
                 self.ask();
             }
-            Some(EndReason::Told) if self.phase == Phase::Working && !self.has_told => {
-                self.has_told = true;
+            Some(EndReason::Reported) if self.phase == Phase::Working && !self.has_reported_end => {
+                self.has_reported_end = true;
                 self.wake = self.deadline.min(Instant::now() + AFTER_END);
             }
-            // Some tell an end, and go on after all.
-            None if self.phase == Phase::Working && self.has_told => {
-                self.has_told = false;
+            // Some clients report their end and then continue.
+            None if self.phase == Phase::Working && self.has_reported_end => {
+                self.has_reported_end = false;
                 self.wake = self.deadline;
             }
             _ => {}
@@ -283,14 +286,14 @@ impl<'a> Supervised<'a> {
 
     fn on_written(&mut self, size: Option<usize>) {
         self.written += size.unwrap_or(0);
-        // A process that does not want its input is no failure.
+        // A process may ignore its input.
         if size.is_none() || self.written == self.input.len() {
             self.stdin = None;
         }
     }
 
     fn on_exit(&mut self, status: io::Result<ExitStatus>) {
-        self.group.leader_is_gone();
+        self.group.mark_leader_ended();
         self.duration = Some(self.begun.elapsed());
         self.status = Some(status);
         self.stdin = None;
@@ -298,8 +301,8 @@ impl<'a> Supervised<'a> {
         self.wake = now + POLL;
         match self.phase {
             Phase::Working => self.phase = Phase::Lingering { until: now + LINGER },
-            // What a client leaves behind does not know its signals.
-            Phase::Asked { .. } if self.asks.len() > 0 => self.ask(),
+            // Leftover processes of a client do not handle its signals.
+            Phase::Signaled { .. } if self.asks.len() > 0 => self.ask(),
             _ => {}
         }
     }
@@ -320,35 +323,35 @@ impl<'a> Supervised<'a> {
         let now = Instant::now();
         match self.phase {
             Phase::Working => {
-                self.ended_by = Some(if self.has_told { Exit::Settled } else { Exit::TimedOut });
+                self.ended_by = Some(if self.has_reported_end { Exit::Settled } else { Exit::TimedOut });
                 self.ask();
             }
             Phase::Lingering { until } if now >= until => self.ask(),
             Phase::Lingering { .. } => self.wake = now + POLL,
-            Phase::Asked { until } => self.look_again(until, Self::ask),
-            Phase::Killed { until } => self.look_again(until, Self::give_up),
+            Phase::Signaled { until } => self.check_again(until, Self::ask),
+            Phase::Killed { until } => self.check_again(until, Self::give_up),
             Phase::Over => {}
         }
     }
 
-    fn on_probe(&mut self, says: ProbeResult) {
-        if let ProbeResult::Nothing(why) = &says
+    fn on_probe(&mut self, result: ProbeResult) {
+        if let ProbeResult::Nothing(why) = &result
             && !std::mem::replace(&mut self.has_noted_probe, true)
         {
             self.notes.push(format!(
                 "its probe told nothing: {why}, and printed no word that says `progressing` (0), `stalled` (1) or `terminal` (2)"
             ));
         }
-        if let Some(exit) = self.silence.hear(&says, Instant::now()) {
+        if let Some(exit) = self.silence.on_probe_result(&result, Instant::now()) {
             self.ended_by = Some(exit);
             self.ask();
         }
     }
 
-    /// Ends it when there is nothing more to wait for.
+    /// Checks a silent process, and ends it if it waits for nothing.
     fn on_look(&mut self) {
         if let Some(probe) = self.silence.probe(Instant::now()) {
-            stall_probe::ask(probe, self.cwd.clone(), self.ask_probe.clone());
+            stall_probe::run_probe(probe, self.cwd.clone(), self.ask_probe.clone());
         }
         let (out_at, err_at) = self.spoke_at;
         let mut lines = [self.out.last_line(), self.err.last_line()];
@@ -360,15 +363,15 @@ impl<'a> Supervised<'a> {
         let prompt = lines.clone().find(|line| is_together && is_prompt(line));
         let last_line = prompt.or_else(|| lines.next()).unwrap_or_default();
         let busy = self.group.processor_time();
-        self.ended_by = self.silence.look(Instant::now(), busy, &last_line, &self.cwd);
+        self.ended_by = self.silence.check(Instant::now(), busy, &last_line, &self.cwd);
         if self.ended_by.is_some() {
             self.ask();
         }
     }
 
-    fn look_again(&mut self, until: Instant, otherwise: fn(&mut Self)) {
+    fn check_again(&mut self, until: Instant, otherwise: fn(&mut Self)) {
         let now = Instant::now();
-        if self.is_there_something_left() {
+        if self.has_processes_left() {
             if now >= until {
                 otherwise(self);
             } else {
@@ -379,12 +382,12 @@ impl<'a> Supervised<'a> {
         }
     }
 
-    /// Asks it to end in the next way, and makes it if there is none left.
+    /// Sends the next signal, or kills it if there is none left.
     fn ask(&mut self) {
         let Some(signal) = self.next_ask() else { return self.kill() };
-        self.signal(How::Ask(signal));
+        self.signal(EndMethod::Ask(signal));
         self.wake = Instant::now() + if self.status.is_some() { POLL } else { self.grace };
-        self.phase = Phase::Asked { until: Instant::now() + self.grace };
+        self.phase = Phase::Signaled { until: Instant::now() + self.grace };
         self.idle = false;
     }
 
@@ -396,14 +399,14 @@ impl<'a> Supervised<'a> {
     }
 
     fn kill(&mut self) {
-        self.signal(How::Kill);
+        self.signal(EndMethod::Kill);
         let _already_gone = self.child.start_kill();
         self.wake = Instant::now() + POLL;
         self.phase = Phase::Killed { until: Instant::now() + GIVE_UP };
         self.idle = false;
     }
 
-    fn signal(&mut self, how: How) {
+    fn signal(&mut self, how: EndMethod) {
         let reached = self.group.signal(how);
         if self.status.is_some() {
             self.left_behind.extend(reached);
@@ -416,19 +419,19 @@ impl<'a> Supervised<'a> {
         self.phase = Phase::Over;
     }
 
-    /// Looks at what is left after an order to end.
-    fn is_there_something_left(&mut self) -> bool {
+    /// Returns whether processes are left after a signal to end.
+    fn has_processes_left(&mut self) -> bool {
         if self.status.is_none() {
             return true;
         }
         let left = match self.phase {
-            // Those that were begun since the last look must go too.
-            Phase::Killed { .. } => self.group.signal(How::Kill),
+            // Also ends those that started since the last check.
+            Phase::Killed { .. } => self.group.signal(EndMethod::Kill),
             _ => self.group.members(),
         };
         let nobody = left.is_empty();
         self.left_behind.extend(left);
-        // What the last ones wrote is still read.
+        // Read once more: the last processes may have written.
         let was_idle = std::mem::replace(&mut self.idle, true);
         if nobody && was_idle && (self.stdout.is_some() || self.stderr.is_some()) {
             let note = "a process that is not one of its own still holds its output open; it was left alone";
@@ -437,13 +440,13 @@ impl<'a> Supervised<'a> {
         !(nobody && was_idle)
     }
 
-    /// Returns whether the process and all that it may have left behind are gone, as far as a cheap look tells.
+    /// Returns whether the process and its descendants are gone, by a cheap check.
     fn is_quiet(&self) -> bool {
         self.status.is_some() && self.stdout.is_none() && self.stderr.is_none() && self.group.is_empty()
     }
 
     async fn finish(mut self, audience: &mut dyn OutputListener) -> Outcome {
-        self.group.leave();
+        self.group.release();
         let out = self.out.finish(audience).await;
         let err = self.err.finish(audience).await;
         let mut notes = self.notes;
@@ -455,7 +458,7 @@ impl<'a> Supervised<'a> {
         }
         let duration = self.duration.unwrap_or_else(|| self.begun.elapsed());
         Outcome {
-            exit: self.ended_by.unwrap_or_else(|| exit_of(self.status)),
+            exit: self.ended_by.unwrap_or_else(|| exit_from_status(self.status)),
             duration: Millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
             answer: output::text(&out.tail, out.cut, Outcome::ANSWER_MAX),
             stderr_tail: output::text(output::plain(&err.tail).as_bytes(), err.cut, Outcome::TAIL_MAX),
@@ -471,7 +474,7 @@ impl<'a> Supervised<'a> {
     }
 }
 
-fn exit_of(status: Option<io::Result<ExitStatus>>) -> Exit {
+fn exit_from_status(status: Option<io::Result<ExitStatus>>) -> Exit {
     match status {
         Some(Ok(status)) => match (status.code(), signal_of(status)) {
             (Some(code), _) => Exit::Code(code),
@@ -482,14 +485,14 @@ fn exit_of(status: Option<io::Result<ExitStatus>>) -> Exit {
     }
 }
 
-async fn look_at(moment: Option<Instant>) {
+async fn sleep_until_if(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
         None => future::pending().await,
     }
 }
 
-/// Reads a piece; 0 is the end. Waits for ever where there is nothing to read from.
+/// Reads a piece; 0 is the end. Waits forever without a pipe.
 async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> usize {
     match pipe {
         Some(pipe) => pipe.read(buffer).await.unwrap_or(0),
@@ -497,7 +500,7 @@ async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> u
     }
 }
 
-/// Writes a piece; `None` if nobody will read it. Waits for ever where there is nothing to write to.
+/// Writes a piece; `None` if the reader is gone. Waits forever without a pipe.
 async fn write(pipe: &mut Option<ChildStdin>, bytes: &[u8]) -> Option<usize> {
     match pipe {
         Some(pipe) => pipe.write(bytes).await.ok(),
@@ -505,8 +508,8 @@ async fn write(pipe: &mut Option<ChildStdin>, bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Waits until more is asked than was `seen`.
-async fn next_stop(stop: &mut StopSignal, seen: StopRequest) -> StopRequest {
+/// Waits for a request that goes beyond the one that was `seen`.
+async fn next_stop(stop: &mut StopReceiver, seen: StopRequest) -> StopRequest {
     let asked = stop.wait_for(|asked| *asked > seen).await.map(|asked| *asked);
     match asked {
         Ok(asked) => asked,

@@ -1,9 +1,10 @@
-//! Command lines that run others.
+//! Wraps a command line in another one.
 
 use std::ffi::OsString;
 
-/// Returns a command line that is run by another one, such as `docker run ...`. If that fails, nothing is run without it.
-pub fn wrapped(wrap: Option<&str>, argv: Vec<OsString>) -> Vec<OsString> {
+/// Returns a command line that another one runs, such as `docker run ...`. If the wrapper fails, the command does not
+/// run.
+pub fn wrap_command(wrap: Option<&str>, argv: Vec<OsString>) -> Vec<OsString> {
     let Some(wrap) = wrap else { return argv };
     let by_shell = ["sh", "-c", &format!("exec {wrap} \"$@\""), "wrap"].map(OsString::from);
     by_shell.into_iter().chain(argv).collect()

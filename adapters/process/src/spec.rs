@@ -11,9 +11,14 @@ use unstuck_core::workflow::Workflow;
 
 use crate::idle_timeout::IdlePolicy;
 
-/// The environment variable that marks a process and all that come from it. Marks of runs within
-/// runs are listed with spaces between them.
+/// The environment variable that marks a process and its descendants. Marks of nested runs are separated by
+/// spaces.
 pub const MARK: &str = "UNSTUCK_PROCESS_MARK";
+
+/// Returns the mark as the environment holds it: whitespace and control characters are replaced.
+pub(crate) fn clean_mark(mark: &str) -> String {
+    mark.chars().map(|char| if char.is_whitespace() || char.is_control() { '_' } else { char }).collect()
+}
 
 /// A program to run, and its limits.
 #[derive(Clone, Debug)]
@@ -24,19 +29,19 @@ pub struct ProcessSpec {
     pub cwd: PathBuf,
     /// Changes to the inherited environment: set, or removed with `None`.
     pub env: Vec<(OsString, Option<OsString>)>,
-    /// Standard input, which is closed after it.
+    /// Standard input, which is closed after the last byte.
     pub stdin: Vec<u8>,
     /// The time limit, on a monotonic clock.
     pub limit: Duration,
-    /// Most bytes it may print, on both outputs together; what comes after them is read and dropped.
+    /// Maximum bytes of both outputs together; later bytes are read and dropped.
     pub output_max: u64,
-    /// How long it may be silent.
+    /// Rules for ending it while it is silent.
     pub patience: IdlePolicy,
-    /// The signals that ask it to end, before TERM.
+    /// Signals to end it, before TERM.
     pub asks: Vec<client::StopSignal>,
     /// Time between these signals, and between TERM and KILL.
     pub grace: Duration,
-    /// Identifies it among all processes: run id and step. Spaces are replaced.
+    /// Mark of its processes: run id and step. Spaces are replaced.
     pub mark: String,
 }
 
@@ -51,24 +56,25 @@ pub enum StopRequest {
     /// Continue.
     #[default]
     Run,
-    /// End: as its client wants to be asked, then TERM, and KILL after the grace.
+    /// End: the signals of its client, then TERM, then KILL after the grace period.
     Stop,
-    /// End at once: KILL.
+    /// End immediately: KILL.
     StopNow,
 }
 
-/// Tells running processes to stop. If its sender is dropped, they are never told.
-pub type StopSignal = watch::Receiver<StopRequest>;
+/// Channel that stops running processes. If its sender is dropped, they are never stopped.
+pub type StopReceiver = watch::Receiver<StopRequest>;
 
-/// Returns a signal that never comes.
-pub fn never() -> StopSignal {
+/// Returns a signal that never stops a process.
+pub fn never() -> StopReceiver {
     watch::channel(StopRequest::Run).1
 }
 
-/// Hears what a process prints while it runs. A closure that takes lines is one.
+/// Receives the output of a process while it runs. A closure that takes lines implements it.
 pub trait OutputListener: Send {
-    /// Takes a line of either output: no secrets, no control characters, at most [`Lines::CHARS_MAX`](crate::Lines::CHARS_MAX) characters.
-    fn line(&mut self, of: Pipe, line: &str);
+    /// Takes a line of either output: no secrets, no control characters, at most
+    /// [`DisplayLines::CHARS_MAX`](crate::DisplayLines::CHARS_MAX) characters.
+    fn line(&mut self, pipe: Pipe, line: &str);
 
     /// Takes a piece of standard output without its secrets.
     fn output(&mut self, _piece: &[u8]) {}
@@ -78,20 +84,20 @@ pub trait OutputListener: Send {
         false
     }
 
-    /// Says whether the last piece was more than a sign that it waits.
+    /// Returns whether the last piece was more than a report of waiting.
     fn has_moved(&mut self) -> bool {
         true
     }
 
-    /// Says when [`Self::woken`] is to be called, if it is, whether anything is printed or not.
+    /// Returns the time to call [`Self::woken`], with or without output.
     fn wake_at(&self) -> Option<Instant> {
         None
     }
 
-    /// Is called at that moment.
+    /// Runs at that time.
     fn woken(&mut self) {}
 
-    /// Returns the reason to end the process early, if there is one.
+    /// Returns a reason to end the process early.
     fn enough(&self) -> Option<EndReason> {
         None
     }
@@ -109,14 +115,14 @@ pub enum Pipe {
 /// A reason to end a process early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
-    /// It has told its end, and may take a moment to leave.
-    Told,
-    /// It tries again and again what cannot succeed.
+    /// It reported its end, and may take some time to exit.
+    Reported,
+    /// It retries an operation that cannot succeed.
     Hopeless,
 }
 
 impl<F: FnMut(&str) + Send> OutputListener for F {
-    fn line(&mut self, _of: Pipe, line: &str) {
+    fn line(&mut self, _pipe: Pipe, line: &str) {
         self(line);
     }
 }

@@ -1,4 +1,4 @@
-//! Asks a command of the user what a silent process is up to.
+//! Runs a command of the user that reports whether a silent process makes progress.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -7,39 +7,40 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::sync::mpsc::UnboundedSender;
-use unstuck_core::workflow::Probe;
+use unstuck_core::workflow::StallProbe;
 
 use crate::inherited;
 
-/// What a probe says.
+/// Report of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProbeResult {
-    /// It gets on: it is not silent, whatever it looks like.
+    /// It makes progress, although it is silent.
     Progressing,
-    /// It gets nowhere.
+    /// It makes no progress.
     Stalled,
-    /// It cannot get anywhere any more.
+    /// It can never make progress again.
     Terminal,
-    /// Nothing that could be read, for this reason.
+    /// No readable report, for this reason.
     Nothing(String),
 }
 
-/// So much of what a probe prints is read: one word counts.
+/// Maximum bytes of the output of a probe; only the first word counts.
 const OUTPUT_MAX: u64 = 4096;
 
-/// Asks, and tells what was said.
-pub(super) fn ask(probe: Probe, cwd: PathBuf, tell: UnboundedSender<ProbeResult>) {
+/// Runs a probe and sends its result.
+pub(super) fn run_probe(probe: StallProbe, cwd: PathBuf, sender: UnboundedSender<ProbeResult>) {
     tokio::spawn(async move {
         let timeout = Duration::from_millis(probe.timeout.0);
         let late = |_| ProbeResult::Nothing(format!("it had not ended after {} ms", probe.timeout.0));
-        let says = tokio::time::timeout(timeout, answer(&probe.command, cwd)).await.unwrap_or_else(late);
+        let result =
+            tokio::time::timeout(timeout, run_command(&probe.command, cwd)).await.unwrap_or_else(late);
         // The process may be gone by now.
-        let _nobody = tell.send(says);
+        let _nobody = sender.send(result);
     });
 }
 
-/// The first word that it prints, or else its exit code.
-async fn answer(command: &str, cwd: PathBuf) -> ProbeResult {
+/// Returns the result by the first word that it prints, or else by its exit code.
+async fn run_command(command: &str, cwd: PathBuf) -> ProbeResult {
     let mut spec = Command::new("sh");
     inherited::restrict(spec.as_std_mut());
     spec.args(["-c", command]).current_dir(cwd).kill_on_drop(true);
@@ -48,15 +49,15 @@ async fn answer(command: &str, cwd: PathBuf) -> ProbeResult {
         Ok(child) => child,
         Err(error) => return ProbeResult::Nothing(format!("it could not be started: {error}")),
     };
-    let (printed, complained) = tokio::join!(beginning(child.stdout.take()), beginning(child.stderr.take()));
+    let (printed, errors) = tokio::join!(read_start(child.stdout.take()), read_start(child.stderr.take()));
     match child.wait().await.ok().and_then(|status| status.code()) {
-        Some(code) => read(&printed, &complained, code),
+        Some(code) => parse_report(&printed, &errors, code),
         None => ProbeResult::Nothing("it was ended by a signal".to_owned()),
     }
 }
 
-/// Reads to the end, so that whoever prints much is not ended for it, and returns the beginning.
-async fn beginning(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
+/// Returns the start of an output. Reads to the end, so that a long output does not end the probe.
+async fn read_start(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     let mut kept = Vec::new();
     let Some(mut from) = from else { return kept };
     let _what_came = (&mut from).take(OUTPUT_MAX).read_to_end(&mut kept).await;
@@ -64,9 +65,9 @@ async fn beginning(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     kept
 }
 
-/// Reads an answer. A probe that fails says nothing of the worker, which may well be healthy, and where word and exit code
-/// disagree the milder of the two is meant.
-fn read(printed: &[u8], complained: &[u8], code: i32) -> ProbeResult {
+/// Parses a report. A probe that fails proves nothing about the worker, which may be healthy. If word and exit code
+/// disagree, the milder one counts.
+fn parse_report(printed: &[u8], errors: &[u8], code: i32) -> ProbeResult {
     let by_code = match code {
         0 => ProbeResult::Progressing,
         1 => ProbeResult::Stalled,
@@ -75,16 +76,16 @@ fn read(printed: &[u8], complained: &[u8], code: i32) -> ProbeResult {
     };
     let text = String::from_utf8_lossy(printed);
     let first = text.split_whitespace().find_map(|word| {
-        let word = word.trim_matches(|it: char| !it.is_alphanumeric());
+        let word = word.trim_matches(|char: char| !char.is_alphanumeric());
         (!word.is_empty()).then(|| word.to_lowercase())
     });
     match (first.as_deref(), code) {
         (Some("progressing"), _) => ProbeResult::Progressing,
         (Some("stalled"), _) | (Some("terminal"), 1) => ProbeResult::Stalled,
         (Some("terminal"), _) => ProbeResult::Terminal,
-        // Interpreters and shells end so, too, where they cannot run what they are given.
-        _ if code != 0 && !complained.trim_ascii().is_empty() => {
-            let line = String::from_utf8_lossy(complained.trim_ascii());
+        // Interpreters and shells also exit like this if they cannot run the command.
+        _ if code != 0 && !errors.trim_ascii().is_empty() => {
+            let line = String::from_utf8_lossy(errors.trim_ascii());
             let line: String = line.lines().next().unwrap_or_default().chars().take(200).collect();
             ProbeResult::Nothing(format!("it exited with {code}, and complained: {line}"))
         }
@@ -97,10 +98,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_word_counts_or_else_the_exit_code_and_who_fails_says_nothing() {
+    fn first_word_or_exit_code_is_the_result_and_a_failed_probe_has_none() {
         use ProbeResult::{Progressing, Stalled, Terminal};
         let nothing = |why: &str| ProbeResult::Nothing(why.to_owned());
-        for (printed, complained, code, expected) in [
+        for (printed, errors, code, expected) in [
             ("Stalled.", "", 0, Stalled),
             ("TERMINAL: it waits for a lock", "", 0, Terminal),
             ("\n\n  \n**stalled**\n", "", 0, Stalled),
@@ -115,7 +116,7 @@ mod tests {
             ("progressing", "", 2, Progressing),
             ("stalled", "", 2, Stalled),
             ("terminal", "", 1, Stalled),
-            // A word counts whatever is complained of beside it.
+            // A word counts even with text on standard error.
             ("stalled", "a warning", 1, Stalled),
             ("", "a warning", 0, Progressing),
             // It cannot run.
@@ -130,8 +131,8 @@ mod tests {
             ("stalled", "", 126, nothing("it exited with 126")),
             ("", "sh: 1: nope: not found", 127, nothing("it exited with 127")),
         ] {
-            let says = read(printed.as_bytes(), complained.as_bytes(), code);
-            assert_eq!(says, expected, "{printed:?} {complained:?} {code}");
+            let result = parse_report(printed.as_bytes(), errors.as_bytes(), code);
+            assert_eq!(result, expected, "{printed:?} {errors:?} {code}");
         }
     }
 }

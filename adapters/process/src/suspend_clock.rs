@@ -1,31 +1,31 @@
-//! How long the machine was suspended. No clock says so; but one goes on meanwhile, and that of `Instant` stands still.
+//! Measures how long the machine was suspended: one clock counts that time, and the clock of `Instant` does not.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Returns how long this machine was suspended since a supervisor in this process first asked.
+/// Returns how long this machine was suspended since the first call in this process.
 ///
-/// Zero on systems where `Instant` goes on, too (Windows): time limits run on there.
+/// Zero on systems where `Instant` counts that time, too (Windows): time limits include it there.
 pub fn total() -> Duration {
     static START: OnceLock<(Instant, Duration)> = OnceLock::new();
-    // Read in this order on both sides, what passes in between is never taken for a suspension.
-    let (start, then) = START.get_or_init(|| (Instant::now(), clock_that_goes_on()));
-    let now = clock_that_goes_on();
+    // In this order on both sides, time between the two reads never counts as a suspension.
+    let (start, then) = START.get_or_init(|| (Instant::now(), suspend_aware_clock()));
+    let now = suspend_aware_clock();
     now.saturating_sub(*then).saturating_sub(start.elapsed())
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn clock_that_goes_on() -> Duration {
+fn suspend_aware_clock() -> Duration {
     read(rustix::time::ClockId::Boottime)
 }
 
 #[cfg(target_vendor = "apple")]
-fn clock_that_goes_on() -> Duration {
+fn suspend_aware_clock() -> Duration {
     read(rustix::time::ClockId::Monotonic)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn clock_that_goes_on() -> Duration {
+fn suspend_aware_clock() -> Duration {
     Duration::ZERO
 }
 

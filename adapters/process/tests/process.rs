@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::id::{Blob, Digest, Millis};
-use unstuck_core::workflow::Probe;
+use unstuck_core::workflow::StallProbe;
 use unstuck_process as process;
 #[cfg(target_os = "linux")]
 use unstuck_process::reaper::Reaper;
@@ -25,7 +25,7 @@ use unstuck_store::blobs::{BlobStore, BlobWriter, MemoryBlobs};
 
 const GRACE: Duration = Duration::from_millis(200);
 
-/// A process in a folder of its own.
+/// Runs processes in a temporary folder.
 struct Bench {
     folder: TempDir,
     blobs: MemoryBlobs,
@@ -67,7 +67,7 @@ impl Bench {
         self.run_until(spec, process::never()).await
     }
 
-    async fn run_until(&mut self, spec: ProcessSpec, stop: process::StopSignal) -> Outcome {
+    async fn run_until(&mut self, spec: ProcessSpec, stop: process::StopReceiver) -> Outcome {
         let lines = &mut self.lines;
         process::run(spec, &self.blobs, &self.redactor, stop, &mut |line: &str| lines.push(line.to_owned()))
             .await
@@ -141,7 +141,7 @@ async fn exits_are_told_apart() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_says_why_and_what_to_do() {
+async fn failed_start_reports_the_reason_and_the_fix() {
     let bench = Bench::new();
     let folder = bench.folder.path();
     let script = |name: &str, text: &str, mode: u32| {
@@ -204,7 +204,7 @@ async fn the_environment_is_changed_and_marked() {
 }
 
 #[tokio::test]
-async fn a_process_is_told_the_folder_that_it_works_in() {
+async fn pwd_is_the_working_folder_of_the_process() {
     let mut bench = Bench::new();
     let finished = bench.run(bench.spec(&["printenv", "PWD"])).await;
     assert_eq!(finished.answer.trim_end(), bench.folder.path().to_string_lossy());
@@ -224,7 +224,7 @@ async fn a_large_prompt_is_read_whole() {
     let mut bench = Bench::new();
     let prompt: Vec<u8> = (0..=255).cycle().take(1 << 20).collect();
     let finished = bench.run(ProcessSpec { stdin: prompt.clone(), ..bench.spec(&["cat"]) }).await;
-    assert_eq!(finished.stdout, Some(Blob { digest: Digest::of(&prompt), size: 1 << 20 }));
+    assert_eq!(finished.stdout, Some(Blob { digest: Digest::sha256(&prompt), size: 1 << 20 }));
     assert_eq!(
         finished.notes,
         [format!("the answer is the last {} KiB of standard output", Outcome::ANSWER_MAX / 1024)]
@@ -233,7 +233,7 @@ async fn a_large_prompt_is_read_whole() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_nobody_reads_does_not_block() {
+async fn unread_prompt_does_not_block() {
     for script in ["echo done", "exec 0<&-; echo done", "head -c 10 >/dev/null; echo done"] {
         let mut bench = Bench::new();
         let finished = bench.run(ProcessSpec { stdin: vec![b'x'; 1 << 20], ..bench.bash(script) }).await;
@@ -242,7 +242,7 @@ async fn a_prompt_that_nobody_reads_does_not_block() {
 }
 
 #[tokio::test]
-async fn a_process_may_close_its_output_and_go_on() {
+async fn process_that_closes_its_output_runs_to_its_end() {
     let mut bench = Bench::new();
     let finished = bench.run(bench.bash("echo early; exec >&- 2>&-; sleep 0.1; touch late; exit 3")).await;
     assert_eq!((finished.exit, finished.answer.as_str()), (Exit::Code(3), "early\n"));
@@ -250,7 +250,7 @@ async fn a_process_may_close_its_output_and_go_on() {
 }
 
 #[tokio::test]
-async fn what_finishes_by_itself_is_not_ended() {
+async fn leftover_process_that_finishes_in_time_is_not_ended() {
     let mut bench = Bench::new();
     let finished = bench.run(bench.bash("(sleep 0.1; echo late; touch late) & echo early")).await;
     assert_eq!((finished.answer.as_str(), finished.processes_ended), ("early\nlate\n", 0));
@@ -258,7 +258,7 @@ async fn what_finishes_by_itself_is_not_ended() {
 }
 
 #[tokio::test]
-async fn what_is_left_behind_is_ended_and_counted() {
+async fn leftover_processes_are_ended_and_counted() {
     let cases = [
         ("holds the pipe open", "sleep 300 & echo $! >left", 1),
         ("holds nothing", "sleep 300 >/dev/null 2>&1 & echo $! >left", 1),
@@ -460,7 +460,7 @@ async fn nothing_is_started_once_all_is_stopping() {
 }
 
 #[tokio::test]
-async fn a_process_that_nobody_waits_for_any_more_is_killed() {
+async fn process_of_a_dropped_future_is_killed() {
     let mut bench = Bench::new();
     let spec = bench
         .bash("trap '' TERM; bash -c 'trap \"\" TERM; echo $$ >left; sleep 300; :' & echo $$ >leader; wait");
@@ -517,7 +517,7 @@ impl BlobWriter for Counting {
     }
 }
 
-/// Runs a test that is ignored otherwise in a process of its own.
+/// Runs an ignored test in a separate process.
 fn run_alone(test: &str) {
     let itself = std::env::current_exe().unwrap();
     let output = Command::new(itself).args(["--ignored", "--exact", test]).output().unwrap();
@@ -530,7 +530,7 @@ fn two_hundred_megabytes_do_not_fill_the_memory() {
     run_alone("two_hundred_megabytes_alone");
 }
 
-/// In a process of its own, because other tests use memory too.
+/// In a separate process, because other tests use memory, too.
 #[tokio::test]
 #[ignore = "run by another test"]
 async fn two_hundred_megabytes_alone() {
@@ -709,7 +709,7 @@ async fn a_silent_process_is_ended_for_what_it_is_up_to() {
 }
 
 #[tokio::test]
-async fn who_prints_more_than_it_may_is_ended_and_what_it_printed_till_then_is_kept() {
+async fn process_over_the_output_limit_is_ended_and_its_output_kept() {
     for (script, want) in [
         ("yes", Exit::Flooded),
         ("yes >&2", Exit::Flooded),
@@ -719,7 +719,8 @@ async fn who_prints_more_than_it_may_is_ended_and_what_it_printed_till_then_is_k
         let mut bench = Bench::new();
         let finished = bench.run(ProcessSpec { output_max: 1_000_000, ..bench.bash(script) }).await;
         assert_eq!(finished.exit, want, "{script}");
-        let kept: u64 = [&finished.stdout, &finished.stderr].into_iter().flatten().map(|it| it.size).sum();
+        let kept: u64 =
+            [&finished.stdout, &finished.stderr].into_iter().flatten().map(|blob| blob.size).sum();
         assert!((900_000..=1_000_000).contains(&kept), "{script}: {kept}");
     }
 }
@@ -733,14 +734,14 @@ async fn a_probe_tells_what_a_silent_process_is_up_to() {
         ("echo '[Terminal] it waits for a lock'; exit 0", "sleep 300", Exit::Probed("terminal".to_owned())),
         ("exit 0", "sleep 2", Exit::Code(0)),
         ("echo progressing; exit 1", "sleep 2", Exit::Code(0)),
-        // What says nothing changes nothing, nor does what never answers.
+        // A probe without a result changes nothing, nor does one that never ends.
         ("exit 77", "sleep 2", Exit::Code(0)),
         ("fi", "sleep 2", Exit::Code(0)),
         ("head -c 1000000 /dev/zero; exit 1", "sleep 300", Exit::Probed("stalled".to_owned())),
         ("sleep 300", "sleep 2", Exit::Code(0)),
     ] {
         let mut bench = Bench::new();
-        let probe = Probe {
+        let probe = StallProbe {
             command: says.to_owned(),
             interval: Millis(100),
             timeout: Millis(500),

@@ -43,7 +43,7 @@ fn texts_lose_the_values_and_nothing_else() {
         (&[("A", " padded-value\n")], "padded-value", "[redacted:A]", 1),
         (&[("A", "redacted"), ("B", "secret-b")], "redacted secret-b", "redacted [redacted:B]", 1),
         (&[("A", "ababab")], "abababababab", "[redacted:A][redacted:A]", 2),
-        // What is found is coloured.
+        // Colored matches.
         (
             &[("A", "hunter22")],
             "pw \u{1b}[1mhun\u{1b}[31m\u{1b}[Kter\u{1b}[m22!",
@@ -220,7 +220,7 @@ fn streamed<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>)
 }
 
 #[test]
-fn what_cannot_become_a_value_is_written_at_once() {
+fn text_that_cannot_become_a_value_is_written_immediately() {
     let redactor = Redactor::new([("A", "hunter22")]);
     let seen = streamed(&redactor, [&b"a long line of text without a secret\nhunt"[..]]);
     assert_eq!(seen, (b"a long line of text without a secret\nhunt".to_vec(), 0));
@@ -295,7 +295,7 @@ proptest! {
     }
 
     #[test]
-    fn colours_within_a_value_hide_it_from_nobody_however_the_text_is_cut(
+    fn colors_within_a_value_do_not_hide_it_however_the_text_is_cut(
         parts in prop::collection::vec(prop::sample::select(vec![
             "A", "B", "AB", "ABAABB", "c", "\n", "\u{1b}", "[", "\u{1b}[31m", "\u{1b}[K", "\u{9b}1m", "\\", "u001b", "\\u001b[0m",
             "\u{1b}]8;;x\u{7}", "\u{1b}]0;A",

@@ -1,7 +1,7 @@
-//! How fast the output of clients is read, beside parsing the same lines as JSON in the same run.
+//! Measures how fast client output is read, compared to parsing the same lines as JSON in the same run.
 //! `cargo bench -p unstuck-workers --bench clients`.
 //!
-//! The outputs are those that the tests play again, each repeated, in pieces as a pipe gives them.
+//! The input is the recorded output of the tests, repeated, in pieces of the size that a pipe delivers.
 
 use std::fs;
 use std::hint::black_box;

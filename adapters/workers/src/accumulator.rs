@@ -1,73 +1,75 @@
-//! Folds what a client told into what is known of its call.
+//! Accumulates the events of a client's output into the state of its call.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use unstuck_core::call_report::{Cost, Counts, Earlier, Progress, Reading, Retrying, Trouble, Usage};
+use unstuck_core::call_report::{
+    CallError, CallReport, ClientRetry, Cost, PriorUsage, Progress, ToolCounts, Usage,
+};
 use unstuck_core::cost::Tokens;
 use unstuck_core::id::Millis;
 use unstuck_core::outage;
 use unstuck_core::truncate::{head, tail};
 
 use crate::description::{Description, ErrorPattern};
-use crate::error_kind::{is_hopeless, status_of, trouble_of};
-use crate::rule::{Problem, StreamEvent, UsageScope};
+use crate::error_kind::{classify_problem, http_status, is_permanent};
+use crate::rule::{ClientProblem, StreamEvent, UsageScope};
 
-/// Bytes of an answer that are kept: its end, where a verdict stands.
+/// Bytes of an answer that are kept: its end, which has the verdict.
 pub(super) const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// So many requests of a call are told apart.
+/// Maximum requests of a call that are counted separately.
 const REQUESTS_MAX: usize = 4096;
 
-/// So often in a row may the same hopeless trouble be met: a token may be renewed meanwhile.
-const HOPELESS_MAX: u32 = 2;
+/// Number of consecutive permanent errors of one kind that end a call: a client may renew a token after the first.
+const PERMANENT_MAX: u32 = 2;
 
-/// How a client says that its call ended.
+/// The end of a call, as the client reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ReportedEnd {
     Done,
-    Failed(Problem),
+    Failed(ClientProblem),
 }
 
-/// What is known so far.
+/// The state of a call so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallAccumulator {
     pub session: Option<String>,
     pub model: Option<String>,
-    pub counts: Counts,
+    pub counts: ToolCounts,
     pub files: Vec<String>,
     pub structured: Option<Value>,
     pub usage: Option<Usage>,
-    /// What the requests have told that are not in it yet, by their names.
+    /// Tokens of the requests that `usage` does not include yet, by the names of the requests.
     requests: BTreeMap<String, Tokens>,
-    /// All of them together.
+    /// The sum of `requests`.
     pub at_least: Option<Tokens>,
     pub end: Option<ReportedEnd>,
-    /// What went wrong last, if nothing was done since.
-    pub error: Option<Problem>,
+    /// The last error, if the client did nothing since.
+    pub error: Option<ClientProblem>,
     pub retry_after: Option<Millis>,
-    pub earlier: Earlier,
+    pub earlier: PriorUsage,
     nano_usd: Option<(u64, UsageScope)>,
-    /// The words since the last use of a tool: no other can be the answer.
+    /// The text since the last use of a tool: earlier text cannot be the answer.
     answer: Option<String>,
-    /// The end of the last words.
+    /// The end of the last text.
     words: String,
     doing: String,
-    retrying: Option<Retrying>,
-    /// The trouble that was met last, and how often since something was done.
-    met: Option<(Trouble, u32)>,
-    has_moved: bool,
+    retrying: Option<ClientRetry>,
+    /// The kind of the last error, and how often it occurred since the client did something.
+    last_error: Option<(CallError, u32)>,
+    made_progress: bool,
 }
 
 impl CallAccumulator {
-    /// Takes what was told.
-    pub fn take(&mut self, told: StreamEvent, client: &Description) {
-        match told {
-            StreamEvent::Begin => self.take_back_end(),
-            StreamEvent::Session(id) => self.session = Some(clipped(&id)),
-            StreamEvent::Model(model) => self.model = Some(clipped(&model)),
-            StreamEvent::Text { text, delta } => self.say(&text, delta),
-            StreamEvent::More(text) => self.say(&format!("\n{text}"), true),
+    /// Adds an event.
+    pub fn take(&mut self, event: StreamEvent, client: &Description) {
+        match event {
+            StreamEvent::Begin => self.revoke_end(),
+            StreamEvent::Session(id) => self.session = Some(truncated(&id)),
+            StreamEvent::Model(model) => self.model = Some(truncated(&model)),
+            StreamEvent::Text { text, delta } => self.add_text(&text, delta),
+            StreamEvent::More(text) => self.add_text(&format!("\n{text}"), true),
             StreamEvent::Structured(value) => self.structured = Some(value),
             StreamEvent::Tool { name, detail } => self.use_tool(&name, &detail),
             StreamEvent::ToolFailed => count(&mut self.counts.tools_failed),
@@ -85,17 +87,17 @@ impl CallAccumulator {
             StreamEvent::Retry { attempt, most, delay, problem } => {
                 count(&mut self.counts.retries);
                 self.retry_after = delay.or(problem.retry_after).or(self.retry_after);
-                let trouble = trouble_of(&problem, &client.troubles);
-                self.retrying = Some(Retrying { trouble, attempt, most, delay });
-                self.meet(trouble);
+                let trouble = classify_problem(&problem, &client.troubles);
+                self.retrying = Some(ClientRetry { trouble, attempt, most, delay });
+                self.count_error(trouble);
             }
             StreamEvent::Error(problem) => {
-                self.meet(trouble_of(&problem, &client.troubles));
+                self.count_error(classify_problem(&problem, &client.troubles));
                 self.error = Some(problem);
             }
             StreamEvent::Done => {
-                // No step forward by itself: a client in a circle ends again and again.
-                // Nor is it done where it has just said that it failed.
+                // The end itself is no progress: a client in a loop ends repeatedly.
+                // It does not replace a failure that was just reported, either.
                 if !matches!(self.end, Some(ReportedEnd::Failed(_))) {
                     self.end = Some(self.error.take().map_or(ReportedEnd::Done, ReportedEnd::Failed));
                 }
@@ -105,22 +107,22 @@ impl CallAccumulator {
         }
     }
 
-    /// Says that something was printed that is none of the known things: the client is at work.
-    pub fn move_on(&mut self) {
-        self.has_moved = true;
+    /// Records progress: the client printed something, even if no rule matches it.
+    pub fn record_progress(&mut self) {
+        self.made_progress = true;
         self.retrying = None;
-        self.met = None;
+        self.last_error = None;
     }
 
-    /// Says whether anything but new tries and errors was met since this was asked last.
-    pub fn has_moved(&mut self) -> bool {
-        std::mem::take(&mut self.has_moved)
+    /// Returns whether the client did anything but retry and fail since the last call of this function.
+    pub fn made_progress(&mut self) -> bool {
+        std::mem::take(&mut self.made_progress)
     }
 
-    /// Returns the trouble that no new try will end.
-    pub fn hopeless(&self) -> Option<Trouble> {
-        let (trouble, times) = self.met?;
-        (is_hopeless(trouble) && times >= HOPELESS_MAX).then_some(trouble)
+    /// Returns the error that no retry will fix.
+    pub fn unrecoverable_error(&self) -> Option<CallError> {
+        let (trouble, times) = self.last_error?;
+        (is_permanent(trouble) && times >= PERMANENT_MAX).then_some(trouble)
     }
 
     pub fn progress(&self) -> Progress {
@@ -139,7 +141,7 @@ impl CallAccumulator {
         }
     }
 
-    /// Returns the answer, if there is one that is not blank.
+    /// Returns the answer, if it is not empty or whitespace.
     pub fn take_answer(&mut self) -> Option<String> {
         self.answer.take().filter(|text| !text.trim().is_empty())
     }
@@ -148,17 +150,17 @@ impl CallAccumulator {
         self.nano_usd.map(|(nano, counted)| money(nano, counted))
     }
 
-    fn say(&mut self, text: &str, goes_on: bool) {
-        // An end that has no words of its own takes nothing back.
-        if !goes_on && text.trim().is_empty() {
+    fn add_text(&mut self, text: &str, continues: bool) {
+        // An empty text at the end does not replace the answer.
+        if !continues && text.trim().is_empty() {
             return;
         }
-        // The same words again are what a client in a circle says.
-        if goes_on || self.answer.as_deref() != Some(text) {
-            self.work();
+        // A client in a loop repeats the same text: that is not progress.
+        if continues || self.answer.as_deref() != Some(text) {
+            self.record_work();
         }
         match &mut self.answer {
-            Some(answer) if goes_on => {
+            Some(answer) if continues => {
                 answer.push_str(text);
                 if answer.len() > 2 * ANSWER_BYTES_MAX {
                     keep_end(answer, ANSWER_BYTES_MAX);
@@ -166,7 +168,7 @@ impl CallAccumulator {
             }
             answer => *answer = Some(text.to_owned()),
         }
-        if !goes_on {
+        if !continues {
             self.words.clear();
         }
         self.words.push_str(tail(text, Progress::TEXT_MAX));
@@ -177,63 +179,63 @@ impl CallAccumulator {
         count(&mut self.counts.tools);
         let detail = detail.lines().next().unwrap_or_default().trim();
         let doing = if detail.is_empty() { name.to_owned() } else { format!("{name}: {detail}") };
-        self.doing = clipped(&doing);
+        self.doing = truncated(&doing);
         self.answer = None;
-        self.work();
+        self.record_work();
     }
 
     fn change(&mut self, path: String) {
         self.answer = None;
-        self.work();
-        if self.files.len() < Reading::FILES_MAX && !self.files.contains(&path) {
+        self.record_work();
+        if self.files.len() < CallReport::FILES_MAX && !self.files.contains(&path) {
             self.files.push(path);
         }
     }
 
-    /// Says that the worker works, so that no end that it told before was one.
-    fn work(&mut self) {
-        self.take_back_end();
-        self.move_on();
+    /// Records work, which revokes an end that was reported before.
+    fn record_work(&mut self) {
+        self.revoke_end();
+        self.record_progress();
     }
 
-    /// The value belongs to an end as its words do: what comes after it may say the opposite.
-    fn take_back_end(&mut self) {
+    /// Revokes the end with its structured value, because later output may say the opposite.
+    fn revoke_end(&mut self) {
         (self.end, self.error, self.structured) = (None, None, None);
     }
 
-    fn meet(&mut self, trouble: Trouble) {
-        let times = self.met.filter(|(met, _)| *met == trouble).map_or(0, |(_, times)| times);
-        self.met = Some((trouble, times + 1));
+    fn count_error(&mut self, trouble: CallError) {
+        let times = self.last_error.filter(|(last, _)| *last == trouble).map_or(0, |(_, times)| times);
+        self.last_error = Some((trouble, times + 1));
     }
 
-    fn fail(&mut self, mut problem: Problem, own: &[ErrorPattern]) {
-        // Where the end says nothing, what went wrong before does.
+    fn fail(&mut self, mut problem: ClientProblem, own: &[ErrorPattern]) {
+        // If the end has no message, the error before it explains the failure.
         if problem.message.is_empty() && problem.status.is_none() {
             let code = std::mem::take(&mut problem.code);
             problem = self.error.take().unwrap_or(problem);
             problem.code = if problem.code.is_empty() { code } else { problem.code };
         }
-        self.meet(trouble_of(&problem, own));
+        self.count_error(classify_problem(&problem, own));
         self.end = Some(ReportedEnd::Failed(problem));
     }
 
-    /// Takes what a request has used so far. It may be told with each piece of the answer.
-    fn add_request(&mut self, request: String, told: Tokens) {
+    /// Adds the tokens that a request used so far. A client may repeat them with each piece of the answer.
+    fn add_request(&mut self, request: String, tokens: Tokens) {
         if self.requests.len() >= REQUESTS_MAX && !self.requests.contains_key(&request) {
             return;
         }
         let before = self.requests.get(&request).copied().unwrap_or_default();
-        let more = told.beyond(before);
+        let more = tokens.delta_since(before);
         self.at_least = Some(self.at_least.unwrap_or_default().plus(more));
         self.requests.insert(request, before.plus(more));
     }
 
     fn add_usage(&mut self, counted: UsageScope, new: Usage) {
-        // All requests so far are in it.
+        // The sum includes all requests so far.
         (self.requests, self.at_least) = (BTreeMap::new(), None);
         let sum = match self.usage {
             Some(old) if counted == UsageScope::Request => old.plus(new),
-            Some(old) if new.beyond(old).is_none() => {
+            Some(old) if new.delta_since(old).is_none() => {
                 self.earlier.usage = Some(self.earlier.usage.map_or(old, |sum| sum.plus(old)));
                 new
             }
@@ -261,28 +263,29 @@ fn money(nano_usd: u64, counted: UsageScope) -> Cost {
     Cost { micro_usd: nano_usd.saturating_add(500) / 1000, scope: counted.scope() }
 }
 
-/// Describes a problem in a reading.
-pub(super) fn describe(reading: &mut Reading, trouble: Trouble, problem: &Problem) {
+/// Records a problem in a call report.
+pub(super) fn describe(reading: &mut CallReport, trouble: CallError, problem: &ClientProblem) {
     reading.trouble = Some(trouble);
-    reading.message = head(problem.message.trim(), Reading::MESSAGE_MAX).to_owned();
-    reading.http_status = status_of(problem);
-    let told = || outage::retry_after_ms(&problem.message).map(Millis);
-    // How long the client waited between its tries is a hint where it was told to wait, and nowhere else.
-    let waited = reading.retry_after.filter(|_| matches!(trouble, Trouble::RateLimit | Trouble::Overloaded));
-    reading.retry_after = problem.retry_after.or_else(told).or(waited);
-    reading.resets = problem.resets.clone().or_else(|| outage::resets(&problem.message));
+    reading.message = head(problem.message.trim(), CallReport::MESSAGE_MAX).to_owned();
+    reading.http_status = http_status(problem);
+    let stated = || outage::retry_after_ms(&problem.message).map(Millis);
+    // The delay between the client's retries is a hint only if the service limited it.
+    let waited =
+        reading.retry_after.filter(|_| matches!(trouble, CallError::RateLimit | CallError::Overloaded));
+    reading.retry_after = problem.retry_after.or_else(stated).or(waited);
+    reading.resets = problem.resets.clone().or_else(|| outage::reset_hint(&problem.message));
 }
 
-/// Counts one more.
+/// Increments a counter.
 pub(super) fn count(counter: &mut u32) {
     *counter = counter.saturating_add(1);
 }
 
-fn clipped(text: &str) -> String {
+fn truncated(text: &str) -> String {
     head(text, Progress::TEXT_MAX).to_owned()
 }
 
-/// Keeps so many bytes at the end of a text.
+/// Truncates a text to its last `bytes` bytes.
 pub(super) fn keep_end(text: &mut String, bytes: usize) {
     let from = text.len() - tail(text, bytes).len();
     text.drain(..from);

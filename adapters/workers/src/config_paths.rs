@@ -1,31 +1,31 @@
-//! Where a person keeps what holds for more than one run: beside the project, and for all projects.
+//! The paths of the settings that apply to several runs: in the project, and for all projects of the user.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Returns where a file of settings may be: that of the project first, then that of the user.
-pub(crate) fn places(
+/// Returns the possible paths of a settings file: in the project first, then in the user's configuration.
+pub(crate) fn candidates(
     name: &str,
     workspace: &Path,
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Vec<PathBuf> {
     let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let config = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
-    let of_user = config.map(|config| config.join("unstuck").join(name));
-    [of_project(workspace).join(name)].into_iter().chain(of_user).collect()
+    let in_user_config = config.map(|config| config.join("unstuck").join(name));
+    [project_dir(workspace).join(name)].into_iter().chain(in_user_config).collect()
 }
 
 /// Returns the folder of the settings of a project.
-pub(crate) fn of_project(workspace: &Path) -> PathBuf {
+pub(crate) fn project_dir(workspace: &Path) -> PathBuf {
     workspace.join(".unstuck")
 }
 
-/// Returns those places at which there is a file, or a link, wherever it leads: one that leads nowhere is no file that is
-/// missing. What is in a folder that we may not look into is not there.
-pub(crate) fn found(name: &str, workspace: &Path) -> Vec<PathBuf> {
-    let mut places = places(name, workspace, |name| std::env::var_os(name));
-    places.retain(|path| path.symlink_metadata().is_ok());
-    places
+/// Returns the paths at which a file or a link exists, even a broken link, so that reading it reports an error. A path
+/// in a folder that Unstuck may not read counts as missing.
+pub(crate) fn existing(name: &str, workspace: &Path) -> Vec<PathBuf> {
+    let mut candidates = candidates(name, workspace, |name| std::env::var_os(name));
+    candidates.retain(|path| path.symlink_metadata().is_ok());
+    candidates
 }
 
 #[cfg(test)]
@@ -33,10 +33,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_the_workspace_comes_before_that_of_the_user() {
+    fn workspace_file_comes_before_user_file() {
         let of = |config: Option<&str>, home: Option<&str>| {
             let variable = |name: &str| if name == "HOME" { home } else { config }.map(OsString::from);
-            let found = places("prices.yaml", Path::new("/w"), variable);
+            let found = candidates("prices.yaml", Path::new("/w"), variable);
             found.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(of(Some("/c"), Some("/h")), "/w/.unstuck/prices.yaml /c/unstuck/prices.yaml");

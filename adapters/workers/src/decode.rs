@@ -4,115 +4,114 @@ use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 use serde_json::Value;
-use unstuck_core::call_report::{CallEnd, Progress, Reading, Retrying, Trouble};
+use unstuck_core::call_report::{CallEnd, CallError, CallReport, ClientRetry, Progress};
 use unstuck_core::event::Exit;
 use unstuck_core::id::Millis;
-use unstuck_core::interactive_prompt::left_asking;
+use unstuck_core::interactive_prompt::detect_final;
 use unstuck_core::outage::{self, class_of};
 use unstuck_core::text::plain::strip_ansi;
 use unstuck_core::truncate::head;
 
 use crate::accumulator::{ANSWER_BYTES_MAX, CallAccumulator, ReportedEnd, count, describe};
 use crate::description::{Description, ErrorPattern, OutputFormat};
-use crate::error_kind::{by_output, trouble_of};
-use crate::lines::{Line, LineSplitter};
-use crate::rule::{Problem, StreamEvent};
+use crate::error_kind::{classify_output, classify_problem};
+use crate::lines::{LineSplitter, OutputLine};
+use crate::rule::{ClientProblem, StreamEvent};
 
-/// Reads the output of one call: first every piece of it is [pushed](Self::push), then it is [finished](Self::finish).
+/// Reads the output of one call: [`push`](Self::push) takes each piece, [`finish`](Self::finish) returns the result.
 ///
 /// **Where the pieces are cut makes no difference.** Memory is bounded, whatever is printed, and time is linear.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     client: Arc<Description>,
     lines: LineSplitter,
-    fold: CallAccumulator,
-    /// A line was what this client prints: no text of its output is the answer.
+    call: CallAccumulator,
+    /// Whether a line had the format of this client: then unmatched text is not the answer.
     has_spoken: bool,
-    /// What no rule took: the answer of a client of text, and of one that printed nothing else.
+    /// Lines that no rule matched: the answer of a text client, and of one that printed nothing else.
     plain: Vec<u8>,
-    strange: UnmatchedObjects,
+    unmatched: UnmatchedObjects,
 }
 
 /// Objects that no rule matches.
 #[derive(Clone, Debug, Default)]
 struct UnmatchedObjects {
-    /// The head of the first of them.
+    /// The beginning of the first one.
     first: String,
     count: u32,
 }
 
-/// The output of a client that printed nothing that it should print.
+/// The output of a client that printed nothing in its format.
 struct TextOutput {
     text: String,
-    /// It is a list of objects that no rule matches: what a client told, and no answer.
-    is_told: bool,
+    /// Whether it is several objects that no rule matches: a report of the client, not an answer.
+    is_report: bool,
 }
 
 /// The kind of a line, for display.
 #[derive(Clone, Copy, Debug)]
 pub enum LineKind<'a> {
-    /// The next line, whole or its head.
+    /// The next line, or the beginning of one that is too long.
     Line(&'a [u8]),
-    /// It told this.
-    Told(&'a StreamEvent),
-    /// It is one of those that only say that the client is alive.
+    /// An event that a rule extracted from the line.
+    Event(&'a StreamEvent),
+    /// The line only shows that the client is alive.
     Ignored,
-    /// No rule matches it.
+    /// No rule matches the line.
     Unknown,
-    /// It is not what the client should print.
+    /// The line does not have the format of the client.
     Unparsed,
 }
 
 impl Decoder {
-    /// Begins to read.
+    /// Creates a decoder for the output of one call.
     pub fn new(client: Arc<Description>) -> Self {
         Self {
             client,
             lines: LineSplitter::default(),
-            fold: CallAccumulator::default(),
+            call: CallAccumulator::default(),
             has_spoken: false,
             plain: Vec::new(),
-            strange: UnmatchedObjects::default(),
+            unmatched: UnmatchedObjects::default(),
         }
     }
 
     /// Takes the next piece of standard output.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.push_seen(bytes, |_| {});
+        self.push_with(bytes, |_| {});
     }
 
-    /// Takes the next piece, and shows what is made of each line that ends in it.
-    pub fn push_seen(&mut self, bytes: &[u8], mut seen: impl FnMut(LineKind<'_>)) {
+    /// Takes the next piece and reports how each line that ends in it is read.
+    pub fn push_with(&mut self, bytes: &[u8], mut inspect: impl FnMut(LineKind<'_>)) {
         let mut lines = std::mem::take(&mut self.lines);
-        lines.push(bytes, |line| self.line(line, &mut seen));
+        lines.push(bytes, |line| self.line(line, &mut inspect));
         self.lines = lines;
     }
 
-    /// Returns where the call stands.
+    /// Returns the progress of the call.
     pub fn progress(&self) -> Progress {
-        self.fold.progress()
+        self.call.progress()
     }
 
-    /// Says whether the client did anything since this was asked last, besides to err and to try again.
-    pub fn has_moved(&mut self) -> bool {
-        self.fold.has_moved()
+    /// Returns whether the client did anything but retry and fail since the last call of this function.
+    pub fn made_progress(&mut self) -> bool {
+        self.call.made_progress()
     }
 
-    /// Says whether nothing was printed so far that is known, or may be an answer.
+    /// Returns whether the client printed nothing so far that a rule matches or that may be an answer.
     pub fn is_silent(&self) -> bool {
         !self.has_spoken && self.plain.trim_ascii().is_empty()
     }
 
-    /// Says whether the client told how its call ended.
+    /// Returns whether the client reported the end of its call.
     ///
-    /// It may go on for all that: a client that compacts its conversation ends twice. One that prints no more and stays
-    /// can be ended; that is [`Exit::Settled`].
-    pub fn is_over(&self) -> bool {
-        self.fold.end.is_some() || self.ends_in_open_line()
+    /// It may still continue: a client that compacts its conversation ends twice. If it prints nothing else and does
+    /// not exit, it can be stopped; that is [`Exit::Settled`].
+    pub fn is_finished(&self) -> bool {
+        self.call.end.is_some() || self.ends_in_open_line()
     }
 
-    /// Says whether the last line, of which only the line feed is missing, tells an end. A client may print none behind it,
-    /// and stay.
+    /// Returns whether a last line without a line feed reports the end. A client may omit it and keep running.
     fn ends_in_open_line(&self) -> bool {
         let open =
             self.lines.open().map(<[u8]>::trim_ascii).filter(|_| self.client.stream == OutputFormat::Jsonl);
@@ -120,130 +119,130 @@ impl Decoder {
         let whole = open.filter(|line| line.starts_with(b"{") && line.ends_with(b"}"));
         let Some(value) = whole.and_then(parse) else { return false };
         let mut is_end = false;
-        let mut take = |told| is_end |= matches!(told, StreamEvent::Done | StreamEvent::Failed(_));
+        let mut take = |event| is_end |= matches!(event, StreamEvent::Done | StreamEvent::Failed(_));
         self.client.rules.iter().for_each(|rule| {
-            rule.follow(&value, &mut take);
+            rule.apply(&value, &mut take);
         });
         is_end
     }
 
-    /// Returns the trouble in which the client tries again although no try can help.
+    /// Returns the error after which the client retries although no retry can help.
     ///
-    /// A client of text has none: a line that looks like its error may be a line of its answer, and what follows tells.
-    pub fn hopeless(&self) -> Option<Trouble> {
-        self.fold.hopeless().filter(|_| self.client.stream == OutputFormat::Jsonl)
+    /// `None` for a text client: a line that looks like an error may be part of its answer.
+    pub fn unrecoverable_error(&self) -> Option<CallError> {
+        self.call.unrecoverable_error().filter(|_| self.client.stream == OutputFormat::Jsonl)
     }
 
-    /// Returns what is known of the call, and its answer if it is done.
+    /// Returns the report of the call, and its answer if it is done.
     ///
-    /// `stopped_by_us` wins over everything, whatever the client said on its way out.
-    pub fn finish(self, exit: &Exit, stopped_by_us: bool, stderr_tail: &str) -> (Reading, Option<String>) {
-        self.finish_seen(exit, stopped_by_us, stderr_tail, |_| {})
+    /// `stopped_by_us` overrides everything that the client reported before it exited.
+    pub fn finish(self, exit: &Exit, stopped_by_us: bool, stderr_tail: &str) -> (CallReport, Option<String>) {
+        self.finish_with(exit, stopped_by_us, stderr_tail, |_| {})
     }
 
-    /// Finishes, and shows what is made of a last line that has no end.
-    pub fn finish_seen(
+    /// Finishes and reports how a last line without a line feed is read.
+    pub fn finish_with(
         mut self,
         exit: &Exit,
         stopped_by_us: bool,
         stderr_tail: &str,
-        mut seen: impl FnMut(LineKind<'_>),
-    ) -> (Reading, Option<String>) {
+        mut inspect: impl FnMut(LineKind<'_>),
+    ) -> (CallReport, Option<String>) {
         let mut lines = std::mem::take(&mut self.lines);
-        lines.finish(|line| self.line(line, &mut seen));
+        lines.finish(|line| self.line(line, &mut inspect));
         let is_silent = !self.has_spoken && self.client.stream == OutputFormat::Jsonl;
-        let is_cut = is_silent && !self.read_as_one(&mut seen) && self.read_over_lines(&mut seen);
+        let is_cut = is_silent && !self.read_as_one(&mut inspect) && self.read_over_lines(&mut inspect);
         // One object may be an answer; several are a report of the client.
-        let is_told = self.strange.count > 1;
+        let is_report = self.unmatched.count > 1;
         let (reading, stderr) = (self.reading(), strip_ansi(stderr_tail));
         let is_plain = !self.has_spoken && !is_cut;
         let text = is_plain.then(|| String::from_utf8_lossy(&self.plain).trim_end().to_owned());
-        let plain = text.filter(|text| !text.is_empty()).map(|text| TextOutput { text, is_told });
+        let plain = text.filter(|text| !text.is_empty()).map(|text| TextOutput { text, is_report });
         let complaint = self.complaint();
         let verdict = CallVerdict { client: &self.client, exit, stderr: &stderr, complaint: &complaint };
-        verdict.judge(reading, self.fold, plain, stopped_by_us)
+        verdict.judge(reading, self.call, plain, stopped_by_us)
     }
 
-    fn line(&mut self, line: Line<'_>, seen: &mut impl FnMut(LineKind<'_>)) {
-        let (Line::Whole(bytes) | Line::TooLong(bytes)) = line;
+    fn line(&mut self, line: OutputLine<'_>, inspect: &mut impl FnMut(LineKind<'_>)) {
+        let (OutputLine::Complete(bytes) | OutputLine::TooLong(bytes)) = line;
         if bytes.trim_ascii().is_empty() {
             self.keep_plain(bytes);
             return;
         }
-        seen(LineKind::Line(bytes));
+        inspect(LineKind::Line(bytes));
         if self.client.ignore.iter().any(|beginning| bytes.starts_with(beginning.as_bytes())) {
             self.has_spoken = true;
-            self.fold.move_on();
-            seen(LineKind::Ignored);
+            self.call.record_progress();
+            inspect(LineKind::Ignored);
             return;
         }
         match (self.client.stream, line) {
             (OutputFormat::Text, _) => {
                 let value = Value::String(strip_ansi(&String::from_utf8_lossy(bytes)));
-                if !self.follow(&value, seen) {
+                if !self.apply(&value, inspect) {
                     self.keep_plain(bytes);
-                    self.fold.move_on();
+                    self.call.record_progress();
                 }
             }
-            (OutputFormat::Jsonl, Line::Whole(bytes)) => self.jsonl(bytes, seen),
-            (OutputFormat::Jsonl, Line::TooLong(_)) => self.unparsed(bytes, seen),
+            (OutputFormat::Jsonl, OutputLine::Complete(bytes)) => self.jsonl(bytes, inspect),
+            (OutputFormat::Jsonl, OutputLine::TooLong(_)) => self.unparsed(bytes, inspect),
         }
     }
 
-    fn jsonl(&mut self, bytes: &[u8], seen: &mut impl FnMut(LineKind<'_>)) {
+    fn jsonl(&mut self, bytes: &[u8], inspect: &mut impl FnMut(LineKind<'_>)) {
         match parse(bytes) {
-            Some(value @ (Value::Object(_) | Value::Array(_))) => self.value(&value, bytes, seen),
-            _ => self.unparsed(bytes, seen),
+            Some(value @ (Value::Object(_) | Value::Array(_))) => self.value(&value, bytes, inspect),
+            _ => self.unparsed(bytes, inspect),
         }
     }
 
-    /// Reads an object, or a list of all of them, as some clients print when they are asked for less.
-    fn value(&mut self, value: &Value, bytes: &[u8], seen: &mut impl FnMut(LineKind<'_>)) {
+    /// Reads an object, or a list of objects, as some clients print in another mode.
+    fn value(&mut self, value: &Value, bytes: &[u8], inspect: &mut impl FnMut(LineKind<'_>)) {
         let one = std::slice::from_ref(value);
         let objects = value.as_array().map_or(one, Vec::as_slice);
         let mut is_known = false;
         for object in objects {
-            let is_followed = self.follow(object, seen);
+            let is_followed = self.apply(object, inspect);
             if !is_followed && object.is_object() {
-                self.strange.note(object);
+                self.unmatched.note(object);
             }
             is_known |= is_followed;
         }
         if !is_known {
-            // A newer version may print more than is known of it. Before anything known, it may be an answer.
+            // A newer version may print objects that no rule matches. Before the first match, they may be an answer.
             self.keep_plain(bytes);
             if !objects.iter().all(is_error) {
-                self.fold.move_on();
+                self.call.record_progress();
             }
         }
     }
 
-    /// Follows the rules; says whether one matched.
-    fn follow(&mut self, value: &Value, seen: &mut impl FnMut(LineKind<'_>)) -> bool {
-        let Self { client, fold, .. } = self;
+    /// Applies the rules; returns whether one matched.
+    fn apply(&mut self, value: &Value, inspect: &mut impl FnMut(LineKind<'_>)) -> bool {
+        let Self { client, call, .. } = self;
         let mut is_known = false;
         for rule in &client.rules {
-            is_known |= rule.follow(value, &mut |told| {
-                seen(LineKind::Told(&told));
-                fold.take(told, client);
+            is_known |= rule.apply(value, &mut |event| {
+                inspect(LineKind::Event(&event));
+                call.take(event, client);
             });
         }
         if is_known {
             self.has_spoken |= self.client.stream == OutputFormat::Jsonl;
         } else {
-            seen(LineKind::Unknown);
+            inspect(LineKind::Unknown);
         }
         is_known
     }
 
-    fn unparsed(&mut self, bytes: &[u8], seen: &mut impl FnMut(LineKind<'_>)) {
-        seen(LineKind::Unparsed);
-        count(&mut self.fold.counts.unparsed);
+    fn unparsed(&mut self, bytes: &[u8], inspect: &mut impl FnMut(LineKind<'_>)) {
+        inspect(LineKind::Unparsed);
+        count(&mut self.call.counts.unparsed);
         self.keep_plain(bytes);
-        self.fold.move_on();
+        self.call.record_progress();
     }
 
-    /// Keeps a line as it is, as long as it may be part of an answer.
+    /// Keeps an unmatched line while it may be part of an answer.
     fn keep_plain(&mut self, line: &[u8]) {
         if self.has_spoken {
             self.plain = Vec::new();
@@ -256,39 +255,39 @@ impl Decoder {
         }
     }
 
-    /// Reads an output that is one value over many lines; says whether it is one.
-    fn read_as_one(&mut self, seen: &mut impl FnMut(LineKind<'_>)) -> bool {
+    /// Reads output that is one JSON value over many lines; returns whether it is.
+    fn read_as_one(&mut self, inspect: &mut impl FnMut(LineKind<'_>)) -> bool {
         let text = std::mem::take(&mut self.plain);
         let Some(value @ (Value::Object(_) | Value::Array(_))) = parse(&text) else {
             self.plain = text;
             return false;
         };
-        let unparsed = std::mem::take(&mut self.fold.counts.unparsed);
-        self.strange = UnmatchedObjects::default();
-        self.value(&value, &text, seen);
+        let unparsed = std::mem::take(&mut self.call.counts.unparsed);
+        self.unmatched = UnmatchedObjects::default();
+        self.value(&value, &text, inspect);
         if !self.has_spoken {
-            self.fold.counts.unparsed = unparsed;
+            self.call.counts.unparsed = unparsed;
         }
         true
     }
 
-    /// Reads the values that are printed over many lines between lines that are none; says whether one of them has no end.
+    /// Reads JSON values of many lines between other lines; returns whether one of them is incomplete.
     ///
-    /// Each begins a line. Linear: what is read is passed over, and nothing is read behind what has no end.
-    fn read_over_lines(&mut self, seen: &mut impl FnMut(LineKind<'_>)) -> bool {
+    /// Each value starts a line. The time is linear: no byte is read twice, and reading stops at an incomplete value.
+    fn read_over_lines(&mut self, inspect: &mut impl FnMut(LineKind<'_>)) -> bool {
         let text = std::mem::take(&mut self.plain);
         let (mut at, mut is_cut) = (0, false);
         while let Some(line) = text[at..].split_inclusive(|byte| *byte == b'\n').next() {
-            let begins = [&b"{"[..], b"[{"].iter().any(|it| line.trim_ascii_start().starts_with(it));
+            let begins = [&b"{"[..], b"[{"].iter().any(|start| line.trim_ascii_start().starts_with(start));
             let mut values = serde_json::Deserializer::from_slice(&text[at..]).into_iter::<Value>();
             let mut length = line.len();
             if begins && parse(line).is_none() {
                 match values.next() {
                     Some(Ok(value)) => {
                         length = length.max(values.byte_offset());
-                        self.value(&value, &[], seen);
+                        self.value(&value, &[], inspect);
                     }
-                    Some(Err(error)) => is_cut |= error.is_eof() || looks_cut(line),
+                    Some(Err(error)) => is_cut |= error.is_eof() || looks_truncated(line),
                     None => {}
                 }
             }
@@ -303,10 +302,10 @@ impl Decoder {
         is_cut
     }
 
-    /// Says what is odd about an output whose end nobody knows.
+    /// Describes the oddity of an output without a known end; empty if it has none.
     fn complaint(&self) -> String {
         let name = &self.client.name;
-        match (self.client.stream, self.strange.count, self.fold.counts.unparsed) {
+        match (self.client.stream, self.unmatched.count, self.call.counts.unparsed) {
             (OutputFormat::Text, ..) | (OutputFormat::Jsonl, 0, 0) => String::new(),
             (OutputFormat::Jsonl, 0, unparsed) if self.has_spoken => {
                 let lines = if unparsed == 1 { "line is" } else { "lines are" };
@@ -316,31 +315,31 @@ impl Decoder {
                 format!("it printed no JSON that is known (unstuck debug worker {name})")
             }
             (OutputFormat::Jsonl, ..) => {
-                format!("no rule matches {} (unstuck debug worker {name})", self.strange.first)
+                format!("no rule matches {} (unstuck debug worker {name})", self.unmatched.first)
             }
         }
     }
 
-    /// Returns what is known, apart from how it ended.
-    fn reading(&self) -> Reading {
-        let fold = &self.fold;
-        Reading {
+    /// Returns the report of the call without its end.
+    fn reading(&self) -> CallReport {
+        let call = &self.call;
+        CallReport {
             client: self.client.name.clone(),
             end: CallEnd::Failed,
             trouble: None,
             message: String::new(),
             http_status: None,
-            retry_after: fold.retry_after,
+            retry_after: call.retry_after,
             resets: None,
-            session: fold.session.clone(),
-            model: fold.model.clone(),
-            structured: fold.structured.as_ref().map(Value::to_string),
-            usage: fold.usage,
-            at_least: fold.at_least,
-            cost: fold.cost(),
-            earlier: fold.earlier,
-            counts: fold.counts,
-            files: fold.files.clone(),
+            session: call.session.clone(),
+            model: call.model.clone(),
+            structured: call.structured.as_ref().map(Value::to_string),
+            usage: call.usage,
+            at_least: call.at_least,
+            cost: call.cost(),
+            earlier: call.earlier,
+            counts: call.counts,
+            files: call.files.clone(),
         }
     }
 }
@@ -358,156 +357,160 @@ impl UnmatchedObjects {
     }
 }
 
-/// How a call ended, judged by what was printed and by how the process ended.
+/// Decides how a call ended, from its output and from the exit of the process.
 struct CallVerdict<'a> {
     client: &'a Description,
     exit: &'a Exit,
     stderr: &'a str,
-    /// What is odd about the output, where it has no end that is known.
+    /// The oddity of an output without a known end; empty if it has none.
     complaint: &'a str,
 }
 
 impl CallVerdict<'_> {
-    /// `plain` is the output, if it is not that of this client.
+    /// Completes the report. `plain` is the output if it does not have the format of this client.
     fn judge(
         &self,
-        mut reading: Reading,
-        mut fold: CallAccumulator,
+        mut reading: CallReport,
+        mut call: CallAccumulator,
         plain: Option<TextOutput>,
         stopped_by_us: bool,
-    ) -> (Reading, Option<String>) {
-        let is_done = match &fold.end {
+    ) -> (CallReport, Option<String>) {
+        let is_done = match &call.end {
             Some(end) => *end == ReportedEnd::Done,
             None => {
-                let is_answer = plain.as_ref().is_some_and(|it| !it.is_told);
-                is_answer && fold.error.is_none() && self.exit == &Exit::Code(0)
+                let is_answer = plain.as_ref().is_some_and(|output| !output.is_report);
+                is_answer && call.error.is_none() && self.exit == &Exit::Code(0)
             }
         };
-        if stopped_by_us || self.is_stopped(fold.end.is_some()) {
-            match self.outage(&mut fold).filter(|_| !stopped_by_us) {
+        if stopped_by_us || self.is_stopped(call.end.is_some()) {
+            match self.outage(&mut call).filter(|_| !stopped_by_us) {
                 Some((trouble, problem)) => describe(&mut reading, trouble, &problem),
                 None => reading.end = CallEnd::Stopped,
             }
             return (reading, None);
         }
         if !is_done || !matches!(self.exit, Exit::Code(0) | Exit::Settled) {
-            // What it said is no less said where it ended badly after its end: a verdict in it may stand.
-            let answer = fold.take_answer().filter(|_| is_done);
-            let (trouble, problem) = self.failure(&mut fold, plain.as_ref());
-            describe(&mut reading, trouble, &self.helped(problem));
+            // The answer remains valid if the process fails after the reported end: it may contain a verdict.
+            let answer = call.take_answer().filter(|_| is_done);
+            let (trouble, problem) = self.failure(&mut call, plain.as_ref());
+            describe(&mut reading, trouble, &self.with_help(problem));
             return (reading, answer);
         }
-        // A wrapper may report an outage as if it were an answer; a client that speaks has other words for it.
-        if fold.end.is_none()
+        // A wrapper may print an outage as if it were an answer; a client in its format reports it as an error.
+        if call.end.is_none()
             && let Some(plain) = &plain
         {
-            if let Some((trouble, problem)) = by_output(&Exit::Code(0), &plain.text, "") {
+            if let Some((trouble, problem)) = classify_output(&Exit::Code(0), &plain.text, "") {
                 describe(&mut reading, trouble, &problem);
-                // Where it has worked or given a verdict, these words were no outage, and all that it said.
+                // If the worker did work or gave a verdict, this text was its answer, not an outage.
                 return (reading, Some(plain.text.clone()));
             }
-            reading.message = taken_whole(self.complaint);
+            reading.message = odd_answer_message(self.complaint);
         }
-        let answer = fold.take_answer().or(plain.map(|it| it.text));
+        let answer = call.take_answer().or(plain.map(|output| output.text));
         reading.end = CallEnd::Done;
         if self.client.structured_text && reading.structured.is_none() {
             reading.structured = answer.as_deref().and_then(as_object);
         }
         if answer.is_none() && reading.structured.is_none() {
-            reading.trouble = Some(Trouble::EmptyAnswer);
+            reading.trouble = Some(CallError::EmptyAnswer);
         }
         (reading, answer)
     }
 
-    /// Says whether the process was ended by us; one that had told its end before is as if it had ended by itself.
-    fn is_stopped(&self, had_ended: bool) -> bool {
+    /// Returns whether Unstuck stopped the process. One that had reported its end counts as exited on its own.
+    fn is_stopped(&self, has_end: bool) -> bool {
         match self.exit {
             Exit::TimedOut | Exit::Stopped | Exit::Idle | Exit::Probed(_) | Exit::Asks(_) | Exit::Flooded => {
                 true
             }
-            Exit::Settled => !had_ended,
+            Exit::Settled => !has_end,
             _ => false,
         }
     }
 
-    /// Returns what was wrong with the service of a client that was idle for too long, where the last that it told is
-    /// that it tries again, or an error: it did not stall by itself, it waited.
-    fn outage(&self, fold: &mut CallAccumulator) -> Option<(Trouble, Problem)> {
+    /// Returns the outage of the service, if a client reached its idle timeout after an error or during a retry: it did
+    /// not stall, it waited.
+    fn outage(&self, call: &mut CallAccumulator) -> Option<(CallError, ClientProblem)> {
         if !self.exit.is_idle() {
             return None;
         }
-        // A line that looks like an error of a text client may be a part of its answer.
-        let error = fold.error.take().filter(|_| self.client.stream == OutputFormat::Jsonl);
-        let error = error.map(|problem| (trouble_of(&problem, &self.client.troubles), problem));
-        let retrying = fold.progress().retrying.map(|it| (it.trouble, only_tried_again(&it)));
+        // A line of a text client that looks like an error may be part of its answer.
+        let error = call.error.take().filter(|_| self.client.stream == OutputFormat::Jsonl);
+        let error = error.map(|problem| (classify_problem(&problem, &self.client.troubles), problem));
+        let retrying = call.progress().retrying.map(|retry| (retry.trouble, retried_until_idle(&retry)));
         [error, retrying].into_iter().flatten().find(|(trouble, _)| outage::is_outage(class_of(*trouble)))
     }
 
-    /// Says why the call failed: by the client's own word, its exit code, standard error, and what else is there.
-    fn failure(&self, fold: &mut CallAccumulator, plain: Option<&TextOutput>) -> (Trouble, Problem) {
-        match fold.end.take() {
+    /// Returns why the call failed, from the reported end, the exit code, standard error and the other output.
+    fn failure(&self, call: &mut CallAccumulator, plain: Option<&TextOutput>) -> (CallError, ClientProblem) {
+        match call.end.take() {
             Some(ReportedEnd::Failed(problem)) => {
-                let trouble = trouble_of(&problem, &self.client.troubles);
-                return (self.by_exit().filter(|_| trouble == Trouble::Unknown).unwrap_or(trouble), problem);
+                let trouble = classify_problem(&problem, &self.client.troubles);
+                return (
+                    self.by_exit().filter(|_| trouble == CallError::Unknown).unwrap_or(trouble),
+                    problem,
+                );
             }
-            Some(ReportedEnd::Done) => return self.left_badly(),
+            Some(ReportedEnd::Done) => return self.failure_after_end(),
             None => {}
         }
         if let Exit::CouldNotStart(reason) = self.exit {
-            return (Trouble::Config, Problem { message: reason.clone(), ..Problem::default() });
+            return (CallError::Config, to_problem(reason));
         }
         if let Some(found) = self.by_stderr() {
             return found;
         }
         if let Some(trouble) = self.by_exit() {
-            return match fold.error.take() {
+            return match call.error.take() {
                 Some(problem) => (trouble, problem),
                 None => self.by_code(trouble, plain),
             };
         }
-        if let Some(problem) = fold.error.take() {
-            return (trouble_of(&problem, &self.client.troubles), problem);
+        if let Some(problem) = call.error.take() {
+            return (classify_problem(&problem, &self.client.troubles), problem);
         }
-        // Once it has worked, its tools print there, too: a server of theirs that is down is not its own.
-        if fold.counts.tools == 0
+        // After its first tool call, the output of tools is mixed in: their servers may be down, not its service.
+        if call.counts.tools == 0
             && let Some(found) = self.by_phrase(plain)
         {
             return found;
         }
-        let question = plain.and_then(|it| left_asking(&it.text, self.stderr, false));
-        let said = question.as_deref().or(self.last_line());
-        let problem = saying(said.unwrap_or(self.complaint));
+        let question = plain.and_then(|output| detect_final(&output.text, self.stderr, false));
+        let text = question.as_deref().or(self.last_line());
+        let problem = to_problem(text.unwrap_or(self.complaint));
+        let is_report = plain.is_some_and(|output| output.is_report);
         match self.exit {
-            // Another try would print the same.
-            Exit::Code(0) if plain.is_some_and(|it| it.is_told) => (Trouble::Config, saying(self.complaint)),
-            Exit::Code(0) => (Trouble::NoEnd, saying(self.complaint)),
-            Exit::Code(126 | 127) => (Trouble::Config, problem),
-            _ => (Trouble::Crashed, problem),
+            // A retry would print the same.
+            Exit::Code(0) if is_report => (CallError::Config, to_problem(self.complaint)),
+            Exit::Code(0) => (CallError::NoEnd, to_problem(self.complaint)),
+            Exit::Code(126 | 127) => (CallError::Config, problem),
+            _ => (CallError::Crashed, problem),
         }
     }
 
-    /// Returns what the client says by its exit code alone.
-    fn by_exit(&self) -> Option<Trouble> {
+    /// Returns the meaning of the exit code in the description.
+    fn by_exit(&self) -> Option<CallError> {
         let Exit::Code(code) = self.exit else { return None };
         self.client.exits.get(code).copied()
     }
 
-    /// Says what an exit code means beside what is printed: the words tell until when, and a conversation that is too long or
-    /// a key that is not good more precisely than a code does that many things share.
-    fn by_code(&self, code: Trouble, plain: Option<&TextOutput>) -> (Trouble, Problem) {
-        use Trouble::{Auth, ContextOverflow, Credit};
+    /// Refines the meaning of an exit code with the printed text. The text has the reset time, and identifies a context
+    /// overflow or an invalid key more precisely than a code that several errors share.
+    fn by_code(&self, code: CallError, plain: Option<&TextOutput>) -> (CallError, ClientProblem) {
+        use CallError::{Auth, ContextOverflow, Credit};
         let lines = || self.stderr.lines().map(str::trim);
         let too_long = || {
-            let is_too_long = |line: &&str| trouble_of(&saying(line), &[]) == ContextOverflow;
-            lines().find(is_too_long).map(|line| (ContextOverflow, saying(line)))
+            let is_too_long = |line: &&str| classify_problem(&to_problem(line), &[]) == ContextOverflow;
+            lines().find(is_too_long).map(|line| (ContextOverflow, to_problem(line)))
         };
-        let (said, mut problem) = self
+        let (found, mut problem) = self
             .by_phrase(plain)
             .or_else(too_long)
-            .unwrap_or_else(|| (code, saying(self.last_line().unwrap_or_default())));
-        let trouble = if matches!(said, Auth | ContextOverflow | Credit) { said } else { code };
+            .unwrap_or_else(|| (code, to_problem(self.last_line().unwrap_or_default())));
+        let trouble = if matches!(found, Auth | ContextOverflow | Credit) { found } else { code };
         if outage::is_outage(class_of(trouble)) {
-            let moment = |line: &str| outage::resets(line).filter(|it| outage::is_moment(it));
+            let moment = |line: &str| outage::reset_hint(line).filter(|moment| outage::is_time(moment));
             problem.resets = problem.resets.or_else(|| lines().find_map(moment));
             let span = || lines().find_map(outage::retry_after_ms).map(Millis);
             problem.retry_after = problem.retry_after.or_else(span);
@@ -515,33 +518,33 @@ impl CallVerdict<'_> {
         (trouble, problem)
     }
 
-    fn by_phrase(&self, plain: Option<&TextOutput>) -> Option<(Trouble, Problem)> {
-        // A client that was ended has not timed out for its service.
+    fn by_phrase(&self, plain: Option<&TextOutput>) -> Option<(CallError, ClientProblem)> {
+        // The timeout of a stopped client is not a timeout of its service.
         let exit = match self.exit {
             Exit::Code(_) | Exit::Signal(_) => self.exit,
             _ => &Exit::Code(1),
         };
-        by_output(exit, plain.map_or("", |it| &it.text), self.stderr)
+        classify_output(exit, plain.map_or("", |output| &output.text), self.stderr)
     }
 
-    /// Says what is wrong with a client that told that it was done, and then exited with an error: one of its hooks or
-    /// servers of tools failed. Its service had answered, so their output is not an outage.
-    fn left_badly(&self) -> (Trouble, Problem) {
-        let Exit::Code(code) = self.exit else { return (Trouble::Crashed, self.done_but()) };
+    /// Returns the problem of a client that reported its end and then exited with an error: one of its hooks or tool
+    /// servers failed. Its service had answered, so their output is not an outage.
+    fn failure_after_end(&self) -> (CallError, ClientProblem) {
+        let Exit::Code(code) = self.exit else { return (CallError::Crashed, self.exit_after_end()) };
         let own = self.client.exits.get(code).filter(|trouble| !outage::is_outage(class_of(**trouble)));
-        (own.copied().unwrap_or(Trouble::Crashed), self.done_but())
+        (own.copied().unwrap_or(CallError::Crashed), self.exit_after_end())
     }
 
-    fn done_but(&self) -> Problem {
+    fn exit_after_end(&self) -> ClientProblem {
         let how = match self.exit {
             Exit::Code(code) => format!("it said that it was done, and exited with {code}"),
             Exit::Signal(signal) => format!("it said that it was done, and was ended by signal {signal}"),
             _ => "it said that it was done, and failed".to_owned(),
         };
-        saying(&self.last_line().map_or(how.clone(), |line| format!("{how}: {line}")))
+        to_problem(&self.last_line().map_or(how.clone(), |line| format!("{how}: {line}")))
     }
 
-    /// Returns the last line of standard error that says something, where one does more than point to the help.
+    /// Returns the last line of standard error, if possible one that does not only point to the help.
     fn last_line(&self) -> Option<&str> {
         static HINT: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(r"(?i)^(?:for|run|see|try|type|use)\b.*(?:--help\b|\bhelp\b.*\b(?:more|usage)|\bmore (?:information|details)\b)")
@@ -552,41 +555,41 @@ impl CallVerdict<'_> {
         Some(std::iter::once(last).chain(lines).find(|line| !HINT.is_match(line)).unwrap_or(last))
     }
 
-    /// Puts what a person can do behind what was said, where the description knows that.
-    fn helped(&self, mut problem: Problem) -> Problem {
-        let is_meant = |it: &&ErrorPattern| !it.help.is_empty() && it.re.is_in(&problem.message);
+    /// Appends the help of the description to the message, if a pattern matches.
+    fn with_help(&self, mut problem: ClientProblem) -> ClientProblem {
+        let is_meant = |known: &&ErrorPattern| !known.help.is_empty() && known.re.is_in(&problem.message);
         if let Some(meaning) = self.client.stderr.iter().chain(&self.client.troubles).find(is_meant) {
             problem.message = format!("{}; {}", problem.message, meaning.help);
         }
         problem
     }
 
-    fn by_stderr(&self) -> Option<(Trouble, Problem)> {
+    fn by_stderr(&self) -> Option<(CallError, ClientProblem)> {
         self.client.stderr.iter().find_map(|meaning| {
             let line = self.stderr.lines().find(|line| meaning.re.is_in(line))?;
-            Some((meaning.trouble, Problem { message: line.trim().to_owned(), ..Problem::default() }))
+            Some((meaning.trouble, to_problem(line.trim())))
         })
     }
 }
 
-/// Says whether an object that no rule knows calls itself an error: one that comes again and again is no progress.
+/// Returns whether an unmatched object calls itself an error: if it is repeated, that is not progress.
 fn is_error(object: &Value) -> bool {
     object.get("type").and_then(Value::as_str) == Some("error")
 }
 
-fn saying(message: &str) -> Problem {
-    Problem { message: message.to_owned(), ..Problem::default() }
+fn to_problem(message: &str) -> ClientProblem {
+    ClientProblem { message: message.to_owned(), ..ClientProblem::default() }
 }
 
-/// Says that a client did nothing any more but to try again.
-fn only_tried_again(retrying: &Retrying) -> Problem {
+/// Returns the problem of a client that only retried until its idle timeout.
+fn retried_until_idle(retrying: &ClientRetry) -> ClientProblem {
     let of = retrying.most.map(|most| format!(" of {most}")).unwrap_or_default();
     let message = format!("it tried again, {}{of}, and was silent for its idle time", retrying.attempt);
-    Problem { message, ..Problem::default() }
+    ClientProblem { message, ..ClientProblem::default() }
 }
 
-/// Says that an output is taken for the answer although it is odd.
-fn taken_whole(complaint: &str) -> String {
+/// Returns the message for an odd output that counts as the answer; empty if it is not odd.
+fn odd_answer_message(complaint: &str) -> String {
     if complaint.is_empty() {
         String::new()
     } else {
@@ -594,7 +597,7 @@ fn taken_whole(complaint: &str) -> String {
     }
 }
 
-/// Parses JSON, also such that has half of a character escaped, as programs print that cut texts anywhere.
+/// Parses JSON. It accepts half of an escaped surrogate pair, which programs print that truncate texts anywhere.
 fn parse(bytes: &[u8]) -> Option<Value> {
     if let Ok(value) = serde_json::from_slice(bytes) {
         return Some(value);
@@ -603,11 +606,11 @@ fn parse(bytes: &[u8]) -> Option<Value> {
     if !matches!(text.trim_start().as_bytes().first(), Some(b'{' | b'[')) {
         return None;
     }
-    serde_json::from_str(&without_halves(&text)).ok()
+    serde_json::from_str(&replace_lone_surrogates(&text)).ok()
 }
 
-/// Puts the replacement character in the place of each escape that is half of a pair.
-fn without_halves(text: &str) -> String {
+/// Replaces each escape that is half of a surrogate pair with the replacement character.
+fn replace_lone_surrogates(text: &str) -> String {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
         u16::from_str_radix(digits, 16).ok()
@@ -623,7 +626,7 @@ fn without_halves(text: &str) -> String {
                 from = at + 6;
                 6
             }
-            // The character behind a backslash is not the beginning of an escape.
+            // The character after a backslash does not start an escape.
             _ => 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8),
         };
         at += width;
@@ -632,8 +635,8 @@ fn without_halves(text: &str) -> String {
     out
 }
 
-/// Says whether a line that does not parse looks like the beginning of one that would.
-fn looks_cut(line: &[u8]) -> bool {
+/// Returns whether a line that does not parse looks like a truncated value.
+fn looks_truncated(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
     line.starts_with(b"{\"") || line.starts_with(b"[{\"")
 }

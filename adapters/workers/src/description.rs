@@ -5,52 +5,52 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use unstuck_core::call_report::Trouble;
+use unstuck_core::call_report::CallError;
 use unstuck_core::client::{Client, StopSignal};
 
 use crate::launch::LaunchSpec;
-use crate::rule::{Pattern, Rule};
+use crate::rule::{OutputRule, RegexPattern};
 
 /// The description of a client.
 ///
 /// It is recorded with the run that uses it, so that its output is read in the same way again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description {
-    /// What it is called in a workflow: `claude`.
+    /// Its name in a workflow: `claude`.
     pub name: String,
-    /// What it is called for people: `Claude Code`.
+    /// Its display name: `Claude Code`.
     pub title: String,
     /// The program that is started.
     pub program: String,
     /// How it is started.
     pub launch: LaunchSpec,
-    /// The signals that end it, the first one first; what is left afterwards is killed.
+    /// The signals that stop it, in this order. Processes that are left afterwards are killed.
     #[serde(default)]
     pub stop: Vec<StopSignal>,
-    /// What a person does when its login is not good.
+    /// Instructions for the user if its login is invalid.
     #[serde(default)]
     pub login: String,
-    /// What a person does when there is no money left.
+    /// Instructions for the user if its account is out of credit.
     #[serde(default)]
     pub credit: String,
-    /// What its output is made of.
+    /// The format of its output.
     pub stream: OutputFormat,
-    /// An answer that is one JSON object is its structured output: it has no other place for it.
+    /// Whether an answer that is one JSON object is its structured output, because it has no other place for it.
     #[serde(default)]
     pub structured_text: bool,
-    /// Beginnings of lines that say nothing but that it is alive; they are not read any further.
+    /// Prefixes of lines that only show that it is alive; the rest of these lines is not read.
     #[serde(default)]
     pub ignore: Vec<String>,
     /// How a line is read. All rules that match are followed, in their order.
     #[serde(default)]
-    pub rules: Vec<Rule>,
-    /// What its exit codes mean, where it does not say how it ended.
+    pub rules: Vec<OutputRule>,
+    /// Meanings of its exit codes, used if its output does not report how it ended.
     #[serde(default)]
-    pub exits: BTreeMap<i32, Trouble>,
-    /// What a line on standard error means, where it does not say how it ended.
+    pub exits: BTreeMap<i32, CallError>,
+    /// Patterns for standard error, used if its output does not report how it ended.
     #[serde(default)]
     pub stderr: Vec<ErrorPattern>,
-    /// What its errors mean, before what such words usually mean.
+    /// Patterns for its errors, which come before the general ones.
     #[serde(default)]
     pub troubles: Vec<ErrorPattern>,
 }
@@ -61,7 +61,7 @@ impl Description {
     /// # Errors
     ///
     /// It was written by another version, in a form that this one does not know.
-    pub fn of(client: &Client) -> serde_json::Result<Self> {
+    pub fn from_client(client: &Client) -> serde_json::Result<Self> {
         serde_json::from_str(client.description())
     }
 
@@ -71,35 +71,35 @@ impl Description {
         Client::parse(&text).expect("a description has a name and a title")
     }
 
-    /// Returns whether it says where the cost of a call is.
-    pub fn tells_cost(&self) -> bool {
+    /// Returns whether a rule extracts the cost of a call.
+    pub fn reports_cost(&self) -> bool {
         self.rules.iter().any(|rule| rule.says.cost.is_some())
     }
 
-    /// Returns whether it says where the tokens of a call are.
-    pub fn tells_tokens(&self) -> bool {
+    /// Returns whether a rule extracts the tokens of a call.
+    pub fn reports_tokens(&self) -> bool {
         self.rules.iter().any(|rule| rule.says.usage.is_some())
     }
 }
 
-/// What an output is made of.
+/// The format of a client's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputFormat {
     /// One JSON object a line.
     Jsonl,
-    /// Text. What no rule takes is the answer.
+    /// Text. Lines that no rule matches are the answer.
     Text,
 }
 
-/// What a text means.
+/// A pattern for error messages, and the kind of error that a match means.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorPattern {
-    /// A text in which this is found,
-    pub re: Pattern,
-    /// means this.
-    pub trouble: Trouble,
-    /// What a person can do about it; empty where the text says that itself. It is told behind the text.
+    /// The pattern.
+    pub re: RegexPattern,
+    /// The kind of error.
+    pub trouble: CallError,
+    /// Help for the user, appended to the message; empty if the message is enough.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub help: String,
 }

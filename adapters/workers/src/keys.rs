@@ -2,10 +2,10 @@
 //!
 //! The page that tells their meaning is `docs/workers.md`.
 
-use unstuck_document::keys::{Format, Key, KeyContext, Kind, optional, required};
+use unstuck_document::keys::{FileFormat, Key, KeyContext, KeyType, optional, required};
 
 /// Files that describe workers.
-pub static WORKERS: Format = Format {
+pub static WORKERS: FileFormat = FileFormat {
     page: "docs/workers.md",
     schema: None,
     levels: &[
@@ -17,7 +17,7 @@ pub static WORKERS: Format = Format {
 /// The page that explains all keys.
 const MEANING_PAGE: &str = "See docs/workers.md.";
 
-const TEXTS: Kind = Kind::List(&Kind::AnyText);
+const TEXTS: KeyType = KeyType::List(&KeyType::AnyText);
 
 /// The names of all troubles.
 pub const TROUBLES: &[&str] = &[
@@ -26,11 +26,11 @@ pub const TROUBLES: &[&str] = &[
     "unknown",
 ];
 
-const fn key(name: &'static str, kind: Kind) -> Key {
+const fn key(name: &'static str, kind: KeyType) -> Key {
     optional(name, kind, "none", MEANING_PAGE)
 }
 
-const fn needed(name: &'static str, kind: Kind) -> Key {
+const fn needed(name: &'static str, kind: KeyType) -> Key {
     required(name, kind, MEANING_PAGE)
 }
 
@@ -39,16 +39,16 @@ const fn texts(name: &'static str) -> Key {
 }
 
 const fn flag(name: &'static str) -> Key {
-    key(name, Kind::Flag)
+    key(name, KeyType::Flag)
 }
 
 /// One source or a list of them.
 const fn pick(name: &'static str) -> Key {
-    key(name, Kind::Anything)
+    key(name, KeyType::Anything)
 }
 
 const fn part(name: &'static str, level: &'static KeyContext) -> Key {
-    key(name, Kind::Map(level))
+    key(name, KeyType::Map(level))
 }
 
 /// Keys of the top level of a file of workers.
@@ -57,7 +57,7 @@ pub static FILE: KeyContext = KeyContext {
     definition: "client_file",
     format: &WORKERS,
     is_inert: false,
-    keys: &[needed("workers", Kind::Named(&CLIENT))],
+    keys: &[needed("workers", KeyType::Named(&CLIENT))],
 };
 
 // `like` gives what is left out, so that nothing can be required before it was looked at.
@@ -68,20 +68,20 @@ pub static CLIENT: KeyContext = KeyContext {
     format: &WORKERS,
     is_inert: false,
     keys: &[
-        key("like", Kind::Text),
-        key("title", Kind::Text),
-        key("program", Kind::Text),
+        key("like", KeyType::Text),
+        key("title", KeyType::Text),
+        key("program", KeyType::Text),
         part("launch", &LAUNCH),
-        key("stop", Kind::List(&Kind::Word(&["int", "term"]))),
-        key("login", Kind::Text),
-        key("credit", Kind::Text),
-        key("stream", Kind::Word(&["jsonl", "text"])),
+        key("stop", KeyType::List(&KeyType::Word(&["int", "term"]))),
+        key("login", KeyType::Text),
+        key("credit", KeyType::Text),
+        key("stream", KeyType::Word(&["jsonl", "text"])),
         flag("structured_text"),
-        key("ignore", Kind::List(&Kind::Text)),
-        key("rules", Kind::List(&Kind::Map(&RULE))),
-        key("exits", Kind::Open),
-        key("stderr", Kind::List(&Kind::Map(&MEANING))),
-        key("troubles", Kind::List(&Kind::Map(&MEANING))),
+        key("ignore", KeyType::List(&KeyType::Text)),
+        key("rules", KeyType::List(&KeyType::Map(&RULE))),
+        key("exits", KeyType::Open),
+        key("stderr", KeyType::List(&KeyType::Map(&MEANING))),
+        key("troubles", KeyType::List(&KeyType::Map(&MEANING))),
     ],
 };
 
@@ -93,13 +93,13 @@ pub static LAUNCH: KeyContext = KeyContext {
     is_inert: false,
     keys: &[
         texts("args"),
-        key("prompt", Kind::Word(&["stdin", "file", "argument"])),
+        key("prompt", KeyType::Word(&["stdin", "file", "argument"])),
         texts("model"),
-        key("model_prefix", Kind::Text),
-        key("same", Kind::Texts),
-        key("rewritten", Kind::Texts),
+        key("model_prefix", KeyType::Text),
+        key("same", KeyType::Texts),
+        key("rewritten", KeyType::Texts),
         texts("variant"),
-        key("variants", Kind::Texts),
+        key("variants", KeyType::Texts),
         texts("turns"),
         texts("usd"),
         texts("preset"),
@@ -112,8 +112,8 @@ pub static LAUNCH: KeyContext = KeyContext {
         part("run", &GRANT),
         texts("tests"),
         texts("last"),
-        key("env", Kind::Texts),
-        key("settings", Kind::Text),
+        key("env", KeyType::Texts),
+        key("settings", KeyType::Text),
         part("isolated", &ISOLATED),
     ],
 };
@@ -124,7 +124,7 @@ pub static GRANT: KeyContext = KeyContext {
     definition: "client_grant",
     format: &WORKERS,
     is_inert: false,
-    keys: &[texts("args"), needed("words", Kind::Text), flag("any_command")],
+    keys: &[texts("args"), needed("words", KeyType::Text), flag("any_command")],
 };
 
 /// Keys of launch.isolated.
@@ -133,7 +133,7 @@ pub static ISOLATED: KeyContext = KeyContext {
     definition: "client_isolated",
     format: &WORKERS,
     is_inert: false,
-    keys: &[texts("args"), key("env", Kind::Texts)],
+    keys: &[texts("args"), key("env", KeyType::Texts)],
 };
 
 /// Keys of a rule.
@@ -143,9 +143,9 @@ pub static RULE: KeyContext = KeyContext {
     format: &WORKERS,
     is_inert: false,
     keys: &[
-        needed("when", Kind::Open),
-        key("each", Kind::Text),
-        key("item", Kind::Open),
+        needed("when", KeyType::Open),
+        key("each", KeyType::Text),
+        key("item", KeyType::Open),
         flag("begin"),
         pick("session"),
         pick("model"),
@@ -171,10 +171,10 @@ pub static TOOL: KeyContext = KeyContext {
     definition: "client_tool",
     format: &WORKERS,
     is_inert: false,
-    keys: &[needed("name", Kind::Anything), pick("detail")],
+    keys: &[needed("name", KeyType::Anything), pick("detail")],
 };
 
-const SCOPE: Key = needed("scope", Kind::Word(&["request", "call", "session"]));
+const SCOPE: Key = needed("scope", KeyType::Word(&["request", "call", "session"]));
 
 /// Keys of usage of a rule.
 pub static USAGE: KeyContext = KeyContext {
@@ -183,7 +183,7 @@ pub static USAGE: KeyContext = KeyContext {
     format: &WORKERS,
     is_inert: false,
     keys: &[
-        needed("scope", Kind::Word(&["request", "call", "session", "at_least"])),
+        needed("scope", KeyType::Word(&["request", "call", "session", "at_least"])),
         pick("request"),
         pick("input"),
         pick("cached"),
@@ -200,7 +200,7 @@ pub static COST: KeyContext = KeyContext {
     definition: "client_cost",
     format: &WORKERS,
     is_inert: false,
-    keys: &[SCOPE, needed("usd", Kind::Anything)],
+    keys: &[SCOPE, needed("usd", KeyType::Anything)],
 };
 
 /// Keys of retry of a rule.
@@ -209,7 +209,7 @@ pub static RETRY: KeyContext = KeyContext {
     definition: "client_retry",
     format: &WORKERS,
     is_inert: false,
-    keys: &[pick("attempt"), pick("most"), pick("delay_ms"), key("why", Kind::Map(&PROBLEM_KEYS))],
+    keys: &[pick("attempt"), pick("most"), pick("delay_ms"), key("why", KeyType::Map(&PROBLEM_KEYS))],
 };
 
 /// Keys of error, failed and retry.why of a rule.
@@ -227,5 +227,9 @@ pub static MEANING: KeyContext = KeyContext {
     definition: "client_meaning",
     format: &WORKERS,
     is_inert: false,
-    keys: &[needed("re", Kind::Text), needed("trouble", Kind::Word(TROUBLES)), key("help", Kind::Text)],
+    keys: &[
+        needed("re", KeyType::Text),
+        needed("trouble", KeyType::Word(TROUBLES)),
+        key("help", KeyType::Text),
+    ],
 };

@@ -1,4 +1,4 @@
-//! How a client is started: from its description and a request to the arguments, the input and the files.
+//! Plans how a client is started: arguments, input and files, from its description and a request.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::cost;
 use unstuck_core::workflow::Capability;
 
-/// The longest prompt that is given as an argument: Linux takes 128 KiB of each.
+/// Maximum length of a prompt in an argument, in bytes: Linux accepts 128 KiB for each argument.
 pub const ARGUMENT_BYTES_MAX: usize = 100_000;
 
 /// How a client is started. Every argument may hold placeholders such as `${model}`.
@@ -22,43 +22,43 @@ pub struct LaunchSpec {
     pub model: Vec<String>,
     /// A prefix that is removed from the name of a model.
     pub model_prefix: Option<String>,
-    /// Other names of options, and options that exclude each other: those that a user gives replace ours.
+    /// Aliases of options, and options that exclude each other: the user's options replace Unstuck's.
     pub same: BTreeMap<String, String>,
-    /// Options of a user that the client knows by another name, with `${value}`.
+    /// Options of the user that have another name in the client, with `${value}`.
     pub rewritten: BTreeMap<String, String>,
     /// Chooses how hard the model thinks, `${variant}`.
     pub variant: Vec<String>,
-    /// Names of variants that are called otherwise here.
+    /// The client's names of variants, by their common names.
     pub variants: BTreeMap<String, String>,
-    /// Bounds the turns, `${turns}`.
+    /// Limits the turns, `${turns}`.
     pub turns: Vec<String>,
-    /// Bounds the money, `${usd}`.
+    /// Limits the cost, `${usd}`.
     pub usd: Vec<String>,
-    /// Names the new conversation `${session}` before it begins.
+    /// Sets the name of the new conversation, `${session}`.
     pub preset: Vec<String>,
-    /// Goes on with the conversation `${session}`. Behind all others, so that it may be a subcommand.
+    /// Continues the conversation `${session}`. It follows all other arguments, so that it may be a subcommand.
     pub resume: Vec<String>,
-    /// Asks for an answer by the schema `${schema}` or `${schema_file}`.
+    /// Requires an answer that matches the schema `${schema}` or `${schema_file}`.
     pub schema: Vec<String>,
-    /// Objects of a schema have to be closed, and all their properties required.
+    /// Whether the objects of a schema must be closed and all their properties required.
     pub strict_schema: bool,
-    /// May only read.
+    /// Arguments for a client that may only read.
     pub read: Permission,
-    /// May edit as well.
+    /// Arguments for a client that may also edit.
     pub edit: Permission,
-    /// May run any command as well.
+    /// Arguments for a client that may also run any command.
     pub all: Permission,
-    /// May run any command and is not to edit, where that differs from `all`.
+    /// Arguments for a client that may run any command and must not edit, if they differ from `all`.
     pub run: Permission,
-    /// Added to `read` and `edit`: may run tests.
+    /// Arguments that allow tests, added to `read` and `edit`.
     pub tests: Vec<String>,
     /// The arguments that come last.
     pub last: Vec<String>,
-    /// The environment: no telemetry, no update of itself, few tries of its own.
+    /// Environment variables, which disable telemetry and self-updates and limit the client's retries.
     pub env: BTreeMap<String, String>,
-    /// What the file `${settings_file}` holds, where a client takes no variable for it; not empty.
+    /// Content of the file `${settings_file}`, for settings that have no variable; not empty.
     pub settings: Option<String>,
-    /// A configuration of its own in `${folder}`, for those who ask for one: the login is in the other.
+    /// Use of a separate configuration in `${folder}`, on request only: the login is in the user's configuration.
     pub isolated: IsolationSpec,
 }
 
@@ -66,7 +66,7 @@ pub struct LaunchSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptChannel {
-    /// On standard input, which is closed behind it.
+    /// On standard input, which is closed after it.
     #[default]
     Stdin,
     /// In the file `${prompt_file}`.
@@ -81,13 +81,13 @@ pub enum PromptChannel {
 pub struct Permission {
     /// The arguments for it.
     pub args: Vec<String>,
-    /// What that means, for people: the rest of a sentence that begins with the name of the client.
+    /// The permissions as text: the rest of a sentence that begins with the name of the client.
     pub words: String,
-    /// It does not keep the client from running any command, so a person has to acknowledge it.
+    /// Whether the client can still run any command, so that the user has to allow it.
     pub any_command: bool,
 }
 
-/// How a client is kept from the configuration of the user.
+/// Separation of a client from the configuration of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IsolationSpec {
@@ -110,8 +110,8 @@ pub enum AccessLevel {
 }
 
 impl AccessLevel {
-    /// Returns what capabilities come to. Whoever may run any command can edit.
-    pub fn of(capabilities: &[Capability]) -> Self {
+    /// Returns the level that capabilities need. A client that may run any command can also edit.
+    pub fn from_capabilities(capabilities: &[Capability]) -> Self {
         let has = |capability| capabilities.contains(&capability);
         match (has(Capability::RunCommands), has(Capability::Edit)) {
             (true, _) => Self::All,
@@ -134,23 +134,23 @@ pub struct CallRequest<'a> {
     pub variant: Option<&'a str>,
     /// The capabilities.
     pub capabilities: &'a [Capability],
-    /// The most turns.
+    /// Maximum turns.
     pub turns: Option<u32>,
-    /// The most money, in millionths of a US dollar.
+    /// Maximum cost, in millionths of a US dollar.
     pub micro_usd: Option<u64>,
     /// The conversation.
-    pub session: Session<'a>,
+    pub session: CallSession<'a>,
     /// The schema of the answer: JSON.
     pub schema: Option<&'a str>,
     /// Arguments of the user.
     pub extra: &'a [String],
-    /// Keep it from the configuration of the user.
+    /// Whether it must not use the configuration of the user.
     pub isolated: bool,
 }
 
 /// The conversation that a call belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Session<'a> {
+pub enum CallSession<'a> {
     /// A new one; with this name, if the client lets us choose: a UUID.
     New(Option<&'a str>),
     /// It continues this one.
@@ -204,7 +204,7 @@ impl ClientFeature {
 
 /// A call that cannot be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum LaunchError {
     /// The prompt is too long for an argument, and the client takes it in no other way.
     #[error(
         "the prompt has {0} bytes, and an argument takes at most {ARGUMENT_BYTES_MAX}: the description of this client has to give it otherwise (prompt: stdin, or prompt: file)"
@@ -213,9 +213,9 @@ pub enum Error {
 }
 
 /// Plans a call.
-pub fn plan(program: &str, launch: &LaunchSpec, request: &CallRequest<'_>) -> Result<CallPlan, Error> {
+pub fn plan(program: &str, launch: &LaunchSpec, request: &CallRequest<'_>) -> Result<CallPlan, LaunchError> {
     if launch.prompt == PromptChannel::Argument && request.prompt.len() > ARGUMENT_BYTES_MAX {
-        return Err(Error::PromptTooLong(request.prompt.len()));
+        return Err(LaunchError::PromptTooLong(request.prompt.len()));
     }
     let mut planner = Planner::new(launch, request);
     let mut argv = vec![program.to_owned()];
@@ -224,13 +224,13 @@ pub fn plan(program: &str, launch: &LaunchSpec, request: &CallRequest<'_>) -> Re
     let ours = |arguments: &[String]| {
         if launch.is_given(arguments, &extra) { Vec::new() } else { arguments.to_vec() }
     };
-    let is_model_asked = request.model.is_some() && !launch.is_given(&launch.model, &extra);
-    argv.extend(planner.wish(is_model_asked, &launch.model, ClientFeature::Model));
-    argv.extend(planner.wish(request.variant.is_some(), &launch.variant, ClientFeature::Variant));
-    argv.extend(planner.wish(request.turns.is_some(), &launch.turns, ClientFeature::Turns));
-    argv.extend(planner.wish(request.micro_usd.is_some(), &launch.usd, ClientFeature::Money));
-    argv.extend(planner.args(&ours(&launch.granted(request.capabilities))));
-    argv.extend(planner.wish(request.schema.is_some(), &launch.schema, ClientFeature::Schema));
+    let is_model_requested = request.model.is_some() && !launch.is_given(&launch.model, &extra);
+    argv.extend(planner.feature(is_model_requested, &launch.model, ClientFeature::Model));
+    argv.extend(planner.feature(request.variant.is_some(), &launch.variant, ClientFeature::Variant));
+    argv.extend(planner.feature(request.turns.is_some(), &launch.turns, ClientFeature::Turns));
+    argv.extend(planner.feature(request.micro_usd.is_some(), &launch.usd, ClientFeature::Money));
+    argv.extend(planner.args(&ours(&launch.permission_args(request.capabilities))));
+    argv.extend(planner.feature(request.schema.is_some(), &launch.schema, ClientFeature::Schema));
     if request.isolated && launch.isolated == IsolationSpec::default() {
         planner.unmet.push(ClientFeature::Isolation);
     } else if request.isolated {
@@ -243,7 +243,7 @@ pub fn plan(program: &str, launch: &LaunchSpec, request: &CallRequest<'_>) -> Re
 }
 
 impl LaunchSpec {
-    /// Returns the grant for an access.
+    /// Returns the permission for an access level.
     pub fn grant(&self, access: AccessLevel) -> &Permission {
         match access {
             AccessLevel::Read => &self.read,
@@ -252,7 +252,7 @@ impl LaunchSpec {
         }
     }
 
-    /// Says what capabilities let it do, for people: the rest of a sentence that begins with its name.
+    /// Describes the capabilities: the rest of a sentence that begins with the client's name.
     pub fn words(&self, capabilities: &[Capability]) -> String {
         let words = self.grant_for(capabilities).words.as_str();
         if self.tests(capabilities).is_empty() {
@@ -263,7 +263,7 @@ impl LaunchSpec {
     }
 
     /// Returns the arguments for capabilities.
-    fn granted(&self, capabilities: &[Capability]) -> Vec<String> {
+    fn permission_args(&self, capabilities: &[Capability]) -> Vec<String> {
         [&self.grant_for(capabilities).args, self.tests(capabilities)].concat()
     }
 
@@ -271,7 +271,7 @@ impl LaunchSpec {
         let has = |capability| capabilities.contains(&capability);
         let is_run =
             has(Capability::RunCommands) && !has(Capability::Edit) && self.run != Permission::default();
-        if is_run { &self.run } else { self.grant(AccessLevel::of(capabilities)) }
+        if is_run { &self.run } else { self.grant(AccessLevel::from_capabilities(capabilities)) }
     }
 
     /// Returns the name by which an option is compared with others.
@@ -280,7 +280,7 @@ impl LaunchSpec {
         self.same.get(name).map_or(name, String::as_str)
     }
 
-    /// Says whether arguments of the user give an option that these arguments begin with.
+    /// Returns whether the user's arguments already set the option that `ours` begins with.
     fn is_given(&self, ours: &[String], extra: &[String]) -> bool {
         // An option such as -c is given several times.
         let is_single = |name: &str| self.same.values().any(|other| other == name);
@@ -314,14 +314,15 @@ impl LaunchSpec {
         arguments
     }
 
-    /// Returns what lets it run tests, where it may and does not run every command anyway.
+    /// Returns the arguments that allow tests, if it may run them and cannot run every command anyway.
     fn tests(&self, capabilities: &[Capability]) -> &[String] {
-        let is_asked = capabilities.contains(&Capability::RunTests);
-        if is_asked && AccessLevel::of(capabilities) != AccessLevel::All { &self.tests } else { &[] }
+        let is_requested = capabilities.contains(&Capability::RunTests);
+        let access = AccessLevel::from_capabilities(capabilities);
+        if is_requested && access != AccessLevel::All { &self.tests } else { &[] }
     }
 }
 
-/// The placeholders and what they stand for, and what was met of them.
+/// The values of the placeholders, and the unsupported features so far.
 struct Planner<'a> {
     launch: &'a LaunchSpec,
     request: &'a CallRequest<'a>,
@@ -336,7 +337,7 @@ pub const PLACEHOLDERS: &[&str] = &[
 ];
 
 /// Returns the name of a model as the client knows it.
-fn unprefixed<'a>(name: &'a str, launch: &LaunchSpec) -> &'a str {
+fn without_prefix<'a>(name: &'a str, launch: &LaunchSpec) -> &'a str {
     launch.model_prefix.as_deref().and_then(|prefix| name.strip_prefix(prefix)).unwrap_or(name)
 }
 
@@ -345,11 +346,11 @@ impl<'a> Planner<'a> {
         let file = |name: &str| format!("{}/{name}", request.folder);
         let variant = request.variant.map(|name| launch.variants.get(name).map_or(name, String::as_str));
         let session = match request.session {
-            Session::New(preset) => preset,
-            Session::Continued(id) => Some(id),
+            CallSession::New(preset) => preset,
+            CallSession::Continued(id) => Some(id),
         };
         let values = [
-            ("model", request.model.map(|name| unprefixed(name, launch).to_owned())),
+            ("model", request.model.map(|name| without_prefix(name, launch).to_owned())),
             ("variant", variant.map(str::to_owned)),
             ("turns", request.turns.map(|turns| turns.to_string())),
             ("usd", request.micro_usd.map(cost::exact_dollars)),
@@ -366,26 +367,26 @@ impl<'a> Planner<'a> {
     }
 
     fn args(&self, templates: &[String]) -> Vec<String> {
-        templates.iter().map(|template| self.filled(template)).collect()
+        templates.iter().map(|template| self.fill(template)).collect()
     }
 
-    fn wish(&mut self, is_asked: bool, templates: &[String], wish: ClientFeature) -> Vec<String> {
-        if is_asked && templates.is_empty() {
-            self.unmet.push(wish);
+    fn feature(&mut self, is_requested: bool, templates: &[String], feature: ClientFeature) -> Vec<String> {
+        if is_requested && templates.is_empty() {
+            self.unmet.push(feature);
         }
-        if is_asked { self.args(templates) } else { Vec::new() }
+        if is_requested { self.args(templates) } else { Vec::new() }
     }
 
     fn session(&mut self) -> Vec<String> {
         let launch = self.launch;
         match self.request.session {
-            Session::New(None) => Vec::new(),
-            Session::New(Some(_)) => self.args(&launch.preset),
-            Session::Continued(_) => self.wish(true, &launch.resume, ClientFeature::Resume),
+            CallSession::New(None) => Vec::new(),
+            CallSession::New(Some(_)) => self.args(&launch.preset),
+            CallSession::Continued(_) => self.feature(true, &launch.resume, ClientFeature::Resume),
         }
     }
 
-    fn filled(&self, template: &str) -> String {
+    fn fill(&self, template: &str) -> String {
         let mut out = String::new();
         for part in parts(template) {
             match part {
@@ -400,18 +401,18 @@ impl<'a> Planner<'a> {
         let (launch, request) = (self.launch, self.request);
         let isolated = request.isolated.then_some(&launch.isolated.env);
         let env = launch.env.iter().chain(isolated.into_iter().flatten());
-        let schema = request.schema.filter(|_| mentions(&launch.schema, "schema_file"));
+        let schema = request.schema.filter(|_| uses_placeholder(&launch.schema, "schema_file"));
         let by_file = (launch.prompt == PromptChannel::File).then_some(request.prompt);
         let settings = launch.settings.as_deref();
         let files = [("schema_file", schema), ("prompt_file", by_file), ("settings_file", settings)];
         let session = match request.session {
-            Session::New(preset) => preset.filter(|_| !launch.preset.is_empty()),
-            Session::Continued(id) => Some(id).filter(|_| !launch.resume.is_empty()),
+            CallSession::New(preset) => preset.filter(|_| !launch.preset.is_empty()),
+            CallSession::Continued(id) => Some(id).filter(|_| !launch.resume.is_empty()),
         };
         CallPlan {
             argv,
             stdin: (launch.prompt == PromptChannel::Stdin).then(|| request.prompt.to_owned()),
-            env: env.map(|(name, value)| (name.clone(), self.filled(value))).collect(),
+            env: env.map(|(name, value)| (name.clone(), self.fill(value))).collect(),
             files: files
                 .into_iter()
                 .filter_map(|(name, content)| Some((self.values[name].clone(), content?.to_owned())))
@@ -422,7 +423,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Returns the first placeholder of a template that there is not.
+/// Returns the first unknown placeholder of a template.
 pub fn unknown_placeholder(template: &str) -> Option<&str> {
     parts(template).find_map(|part| match part {
         TemplatePart::Name(name) if !PLACEHOLDERS.contains(&name) => Some(name),
@@ -430,8 +431,8 @@ pub fn unknown_placeholder(template: &str) -> Option<&str> {
     })
 }
 
-/// Says whether templates hold a placeholder.
-pub fn mentions(templates: &[String], name: &str) -> bool {
+/// Returns whether templates use a placeholder.
+pub fn uses_placeholder(templates: &[String], name: &str) -> bool {
     templates.iter().flat_map(|template| parts(template)).any(|part| part == TemplatePart::Name(name))
 }
 
@@ -441,7 +442,7 @@ enum TemplatePart<'a> {
     Name(&'a str),
 }
 
-/// Takes a template apart: `a${b}c` is `a`, the name `b` and `c`.
+/// Splits a template: `a${b}c` is `a`, the name `b` and `c`.
 fn parts(template: &str) -> impl Iterator<Item = TemplatePart<'_>> {
     let mut rest = template;
     std::iter::from_fn(move || {

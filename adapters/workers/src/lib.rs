@@ -22,6 +22,7 @@ pub mod reset_time;
 pub mod rule;
 
 mod accumulator;
+mod built_in;
 mod error_kind;
 mod lines;
 mod read;
@@ -30,4 +31,4 @@ mod read_rule;
 pub use decode::{Decoder, LineKind};
 pub use description::Description;
 pub use descriptions::{all, clients, find, names, read};
-pub use known::{ClientFile, Clients, described_clients, known_clients, named};
+pub use known::{ClientFile, Clients, described_clients, known_clients, parse_worker};

@@ -1,9 +1,9 @@
-//! Bytes that come in pieces, as lines of bounded length.
+//! Splits bytes that arrive in pieces into lines of bounded length.
 
-/// The longest line that is kept whole.
+/// Maximum length of a line that is kept completely, in bytes.
 pub(super) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// What of a line that is too long is kept.
+/// Length of the beginning that is kept of a line that is too long, in bytes.
 pub(super) const HEAD_BYTES: usize = 4096;
 
 /// Cuts bytes into lines, at `\n` only: JSON may hold the other characters that end a line elsewhere.
@@ -11,25 +11,25 @@ pub(super) const HEAD_BYTES: usize = 4096;
 pub(super) struct LineSplitter {
     /// The line that has not ended yet.
     open: Vec<u8>,
-    /// It is too long; its head is kept.
+    /// Whether it is too long, so that only its beginning is kept.
     too_long: bool,
 }
 
 /// One line, without its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line<'a> {
-    Whole(&'a [u8]),
+pub(super) enum OutputLine<'a> {
+    Complete(&'a [u8]),
     /// Longer than [`LINE_BYTES_MAX`]: its head.
     TooLong(&'a [u8]),
 }
 
 impl LineSplitter {
     /// Takes the next bytes and gives each line that ends in them.
-    pub fn push(&mut self, mut bytes: &[u8], mut take: impl FnMut(Line<'_>)) {
+    pub fn push(&mut self, mut bytes: &[u8], mut take: impl FnMut(OutputLine<'_>)) {
         while let Some(at) = memchr::memchr(b'\n', bytes) {
             let (line, rest) = (&bytes[..at], &bytes[at + 1..]);
             if self.open.is_empty() && !self.too_long && at <= LINE_BYTES_MAX {
-                take(Line::Whole(line));
+                take(OutputLine::Complete(line));
             } else {
                 self.keep(line);
                 self.finish(&mut take);
@@ -39,17 +39,17 @@ impl LineSplitter {
         self.keep(bytes);
     }
 
-    /// Gives the line that has no end, if there is one.
-    pub fn finish(&mut self, mut take: impl FnMut(Line<'_>)) {
+    /// Gives the last line, which has no line feed.
+    pub fn finish(&mut self, mut take: impl FnMut(OutputLine<'_>)) {
         let open = std::mem::take(&mut self.open);
         if std::mem::take(&mut self.too_long) {
-            take(Line::TooLong(&open));
+            take(OutputLine::TooLong(&open));
         } else {
-            take(Line::Whole(&open));
+            take(OutputLine::Complete(&open));
         }
     }
 
-    /// Returns what is there of a line that has not ended, if it is not too long.
+    /// Returns the bytes of a line that has not ended, if it is not too long.
     pub fn open(&self) -> Option<&[u8]> {
         (!self.too_long).then_some(self.open.as_slice())
     }
@@ -71,12 +71,12 @@ impl LineSplitter {
 mod tests {
     use super::*;
 
-    /// Returns the lengths of the lines; those that are too long as negative ones of their head.
+    /// Returns the lengths of the lines; a line that is too long has the negative length of its beginning.
     fn lengths(pieces: &[&[u8]]) -> Vec<isize> {
         let mut found = Vec::new();
-        let mut take = |line: Line<'_>| match line {
-            Line::Whole(bytes) => found.push(bytes.len() as isize),
-            Line::TooLong(head) => found.push(-(head.len() as isize)),
+        let mut take = |line: OutputLine<'_>| match line {
+            OutputLine::Complete(bytes) => found.push(bytes.len() as isize),
+            OutputLine::TooLong(head) => found.push(-(head.len() as isize)),
         };
         let mut lines = LineSplitter::default();
         pieces.iter().for_each(|piece| lines.push(piece, &mut take));

@@ -1,22 +1,19 @@
-//! Reads price files: what models cost, as the user knows it. What prices are for is in
-//! [`unstuck_core::cost`].
+//! Reads price files: the user's prices of models. [`unstuck_core::cost`] applies them.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::cost::{self, ModelPattern, Price, Prices};
-use unstuck_document::diagnostic::{KeyPath, Location, Report};
 use unstuck_document::file::{reason, tree};
-use unstuck_document::node::{Entry, Kind, Node};
-use unstuck_document::{Rejected, nearest};
+use unstuck_document::{FileOffset, KeyPath, LoadError, LoadReport, MapEntry, NodeKind, TreeNode, nearest};
 
 use crate::config_paths;
 
-/// What stands in dollars for a million tokens.
+/// Keys with a price, in US dollars for a million tokens.
 const KINDS: [&str; 4] = ["input", "cached", "cache_write", "output"];
 const AMOUNT: &str = "expected dollars for a million tokens, such as 3 or 0.25";
 
-/// Finds the price file of a workspace and reads it; nothing where there is none.
+/// Finds the price file of a workspace and reads it; `None` if it has none.
 ///
 /// A file that is named comes first, then `.unstuck/prices.yaml`, then `unstuck/prices.yaml` below
 /// `$XDG_CONFIG_HOME` or `~/.config`. Files are not mixed.
@@ -24,10 +21,10 @@ const AMOUNT: &str = "expected dollars for a million tokens, such as 3 or 0.25";
 /// # Errors
 ///
 /// As [`load`].
-pub fn find(named: Option<&Path>, workspace: &Path) -> Result<Option<(PathBuf, Prices)>, Rejected> {
-    let path = match named {
+pub fn find(given: Option<&Path>, workspace: &Path) -> Result<Option<(PathBuf, Prices)>, LoadError> {
+    let path = match given {
         Some(path) => Some(path.to_owned()),
-        None => config_paths::found("prices.yaml", workspace).into_iter().next(),
+        None => config_paths::existing("prices.yaml", workspace).into_iter().next(),
     };
     path.map(|path| load(&path).map(|prices| (path, prices))).transpose()
 }
@@ -36,19 +33,19 @@ pub fn find(named: Option<&Path>, workspace: &Path) -> Result<Option<(PathBuf, P
 ///
 /// # Errors
 ///
-/// All that is wrong with it, with line and column.
-pub fn load(path: &Path) -> Result<Prices, Rejected> {
+/// All errors in the file, with line and column.
+pub fn load(path: &Path) -> Result<Prices, LoadError> {
     read_as(unstuck_document::file::read(path), path)
 }
 
-fn read_as(read: io::Result<Vec<u8>>, path: &Path) -> Result<Prices, Rejected> {
+fn read_as(read: io::Result<Vec<u8>>, path: &Path) -> Result<Prices, LoadError> {
     let name = path.display().to_string().replace(char::is_control, "\u{fffd}");
     match read {
         Ok(bytes) => parse(&bytes, &name),
         Err(error) => {
-            let mut report = Report::default();
-            report.unreadable(name, format!("cannot read the file: {}", reason(&error)));
-            Err(Rejected { complaints: report.finish(false).0 })
+            let mut report = LoadReport::default();
+            report.add_unreadable(name, format!("cannot read the file: {}", reason(&error)));
+            Err(LoadError { complaints: report.finish(false).0 })
         }
     }
 }
@@ -58,28 +55,28 @@ fn read_as(read: io::Result<Vec<u8>>, path: &Path) -> Result<Prices, Rejected> {
 /// # Errors
 ///
 /// As [`load`].
-pub fn parse(bytes: &[u8], name: &str) -> Result<Prices, Rejected> {
-    let mut report = Report::default();
+pub fn parse(bytes: &[u8], name: &str) -> Result<Prices, LoadError> {
+    let mut report = LoadReport::default();
     let prices = tree(bytes, name.to_owned(), &mut report).map(|root| table(&root, &mut report));
     match (prices, report.finish(false).0) {
         (Some(prices), complaints) if complaints.is_empty() => Ok(Prices(prices)),
-        (_, complaints) => Err(Rejected { complaints }),
+        (_, complaints) => Err(LoadError { complaints }),
     }
 }
 
-fn table(root: &Node, report: &mut Report) -> Vec<Price> {
+fn table(root: &TreeNode, report: &mut LoadReport) -> Vec<Price> {
     let top = KeyPath::default();
     if !is_map(root, &["prices"], root.place, &top, report) {
         return Vec::new();
     }
     let path = top.key("prices");
     match root.entry("prices").map(|entry| &entry.value) {
-        Some(Node { kind: Kind::List(items), .. }) => {
+        Some(TreeNode { kind: NodeKind::List(items), .. }) => {
             let prices = items.iter().enumerate();
             prices.filter_map(|(index, item)| price(item, &path.index(index), report)).collect()
         }
         Some(other) => {
-            report.error(other.place, &path, format!("found {}", other.found()), "expected a list");
+            report.error(other.place, &path, format!("found {}", other.description()), "expected a list");
             Vec::new()
         }
         None => {
@@ -89,7 +86,7 @@ fn table(root: &Node, report: &mut Report) -> Vec<Price> {
     }
 }
 
-fn price(node: &Node, path: &KeyPath, report: &mut Report) -> Option<Price> {
+fn price(node: &TreeNode, path: &KeyPath, report: &mut LoadReport) -> Option<Price> {
     if !is_map(node, &["model", "input", "cached", "cache_write", "output"], node.place, path, report) {
         return None;
     }
@@ -98,15 +95,15 @@ fn price(node: &Node, path: &KeyPath, report: &mut Report) -> Option<Price> {
     Some(Price { model: model?, input: input?, cached: cached?, cache_write: cache_write?, output: output? })
 }
 
-fn pattern(node: &Node, path: &KeyPath, report: &mut Report) -> Option<ModelPattern> {
+fn pattern(node: &TreeNode, path: &KeyPath, report: &mut LoadReport) -> Option<ModelPattern> {
     const HELP: &str = "expected the name of a model or a pattern, such as \"claude-sonnet-*\"";
     let path = path.key("model");
-    let Some(Entry { value, .. }) = node.entry("model") else {
+    let Some(MapEntry { value, .. }) = node.entry("model") else {
         report.error(node.place, &path, "missing", HELP);
         return None;
     };
     let Some(text) = value.text() else {
-        report.error(value.place, &path, format!("found {}", value.found()), HELP);
+        report.error(value.place, &path, format!("found {}", value.description()), HELP);
         return None;
     };
     let pattern = ModelPattern::try_from(text.to_owned());
@@ -114,28 +111,34 @@ fn pattern(node: &Node, path: &KeyPath, report: &mut Report) -> Option<ModelPatt
 }
 
 /// Reads an amount of dollars in millionths.
-fn amount(node: &Node, key: &str, path: &KeyPath, report: &mut Report) -> Option<u64> {
+fn amount(node: &TreeNode, key: &str, path: &KeyPath, report: &mut LoadReport) -> Option<u64> {
     let path = path.key(key);
-    let Some(Entry { value, .. }) = node.entry(key) else {
+    let Some(MapEntry { value, .. }) = node.entry(key) else {
         let help = format!("{AMOUNT}; 0 if the model has no such tokens");
         report.error(node.place, &path, "missing", help);
         return None;
     };
     let read = match &value.kind {
-        Kind::Int(text) | Kind::Float(text) => cost::micro_usd(text),
+        NodeKind::Int(text) | NodeKind::Float(text) => cost::micro_usd(text),
         _ => None,
     };
     if read.is_none() {
-        report.error(value.place, &path, format!("found {}", value.found()), AMOUNT);
+        report.error(value.place, &path, format!("found {}", value.description()), AMOUNT);
     }
     read
 }
 
-/// Says whether a node is a map; keys that it may not have are complaints.
-fn is_map(node: &Node, keys: &[&str], place: Location, path: &KeyPath, report: &mut Report) -> bool {
-    if !matches!(node.kind, Kind::Map(_)) {
+/// Returns whether a node is a map; reports an error for each unknown key.
+fn is_map(
+    node: &TreeNode,
+    keys: &[&str],
+    place: FileOffset,
+    path: &KeyPath,
+    report: &mut LoadReport,
+) -> bool {
+    if !matches!(node.kind, NodeKind::Map(_)) {
         let help = format!("expected a map with {}", keys.join(", "));
-        report.error(place, path, format!("found {}", node.found()), help);
+        report.error(place, path, format!("found {}", node.description()), help);
         return false;
     }
     for entry in node.entries().iter().filter(|entry| !keys.contains(&entry.key.as_str())) {
@@ -178,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_said_with_its_place() {
+    fn all_errors_are_reported_with_their_place() {
         let text = "prices:\n\
             - model: \"[a\"\n  input: -3\n  cached: \"0.3\"\n  cache_write: 1e2\n  output: 0.1234567\n\
             - {modell: b, input: 1, cached: 1, output: 1}\n\

@@ -1,25 +1,24 @@
-//! From the tree of a description to the description: what is left out filled in, everything checked.
+//! Converts the tree of a description to a [`Description`]: fills in what is left out and checks everything.
 
 use std::collections::BTreeMap;
 
-use unstuck_core::call_report::Trouble;
+use unstuck_core::call_report::CallError;
 use unstuck_core::client::StopSignal;
-use unstuck_document::diagnostic::{KeyPath, Location, Report, quoted};
+use unstuck_document::diagnostic::{KeyPath, LoadReport, quote};
 use unstuck_document::map_view::MapView;
-use unstuck_document::node::{Entry, Kind, Node};
+use unstuck_document::node::{MapEntry, NodeKind, TreeNode};
 use unstuck_document::type_check::nearest;
 
+use crate::built_in::{built_in, names};
 use crate::description::{Description, ErrorPattern, OutputFormat};
-use crate::descriptions::{built_in, names};
 use crate::keys::TROUBLES;
 use crate::launch::{self, IsolationSpec, LaunchSpec, Permission, PromptChannel};
-use crate::read_rule::rules;
-use crate::rule::Pattern;
+use crate::read_rule::{pattern, rules};
 
-/// Reads one description, whose keys and types have been checked. `None` if it says too little; that was complained about.
-pub(crate) fn client(name: &str, own: &MapView<'_>, report: &mut Report) -> Option<Description> {
+/// Reads one description, whose keys and types have been checked. `None` if it is incomplete; `report` has the errors.
+pub(crate) fn client(name: &str, own: &MapView<'_>, report: &mut LoadReport) -> Option<Description> {
     let before = report.count();
-    let node = completed(own, report)?;
+    let node = complete_from_base(own, report)?;
     let view = &MapView::new(&node, own.place, own.path.clone());
     let stream = match view.text("stream") {
         Some("text") => OutputFormat::Text,
@@ -27,12 +26,8 @@ pub(crate) fn client(name: &str, own: &MapView<'_>, report: &mut Report) -> Opti
     };
     for key in ["program", "stream"] {
         if !view.has(key) {
-            report.error(
-                own.place,
-                &own.path.key(key),
-                "missing",
-                "say it, or name a built-in worker with like",
-            );
+            let help = "say it, or name a built-in worker with like";
+            report.error(own.place, &own.path.key(key), "missing", help);
         }
     }
     let rules = rules(view, report);
@@ -49,7 +44,7 @@ pub(crate) fn client(name: &str, own: &MapView<'_>, report: &mut Report) -> Opti
     let client = Description {
         name: name.to_owned(),
         title: view.owned("title").unwrap_or_else(|| name.to_owned()),
-        launch: view.map("launch").map(|it| read_launch(&it, report)).unwrap_or_default(),
+        launch: view.map("launch").map(|launch| read_launch(&launch, report)).unwrap_or_default(),
         stop: view.texts("stop").iter().map(|word| stop_signal(word)).collect(),
         login: view.owned("login").unwrap_or_default(),
         credit: view.owned("credit").unwrap_or_default(),
@@ -57,7 +52,7 @@ pub(crate) fn client(name: &str, own: &MapView<'_>, report: &mut Report) -> Opti
         structured_text: view.flag("structured_text").unwrap_or_default(),
         ignore: view.texts("ignore"),
         rules,
-        exits: view.map("exits").map(|it| exits(&it, report)).unwrap_or_default(),
+        exits: view.map("exits").map(|codes| exits(&codes, report)).unwrap_or_default(),
         stderr: meanings(view, "stderr", report),
         troubles: meanings(view, "troubles", report),
         program,
@@ -65,36 +60,37 @@ pub(crate) fn client(name: &str, own: &MapView<'_>, report: &mut Report) -> Opti
     (report.count() == before).then_some(client)
 }
 
-/// Returns the description with what it leaves out and the built-in one that it is like says, if there is that one.
-fn completed(own: &MapView<'_>, report: &mut Report) -> Option<Node> {
+/// Returns the description, completed from the built-in one that `like` names; `None` if that does not exist.
+fn complete_from_base(own: &MapView<'_>, report: &mut LoadReport) -> Option<TreeNode> {
     let Some(name) = own.text("like") else { return Some(own.node.clone()) };
     let Some(base) = built_in(name, report) else {
-        let near = nearest(name, names()).map(|near| format!("did you mean {}?", quoted(near)));
+        let near = nearest(name, names()).map(|near| format!("did you mean {}?", quote(near)));
         let help = near.unwrap_or_else(|| format!("built in are {}", names().collect::<Vec<_>>().join(", ")));
         report.error(own.value_place("like"), &own.path.key("like"), "no built-in worker", help);
         return None;
     };
-    let launch = |node: &Node| node.entry("launch").map(|entry| entry.value.clone());
-    let mut merged = over(own.node, &base);
-    if let (Some(own), Some(base), Kind::Map(entries)) = (launch(own.node), launch(&base), &mut merged.kind)
+    let launch = |node: &TreeNode| node.entry("launch").map(|entry| entry.value.clone());
+    let mut merged = add_missing(own.node, &base);
+    if let (Some(own), Some(base), NodeKind::Map(entries)) =
+        (launch(own.node), launch(&base), &mut merged.kind)
         && let Some(entry) = entries.iter_mut().find(|entry| entry.key == "launch")
     {
-        entry.value = over(&own, &base);
+        entry.value = add_missing(&own, &base);
     }
     Some(merged)
 }
 
-/// Returns a map with the entries of another one that it has not.
-fn over(own: &Node, base: &Node) -> Node {
+/// Returns a map with the missing entries added from another one.
+fn add_missing(own: &TreeNode, base: &TreeNode) -> TreeNode {
     let added = base.entries().iter().filter(|entry| own.entry(&entry.key).is_none());
-    let entries: Vec<Entry> = own.entries().iter().chain(added).cloned().collect();
-    Node::new(own.place, Kind::Map(entries))
+    let entries: Vec<MapEntry> = own.entries().iter().chain(added).cloned().collect();
+    TreeNode::new(own.place, NodeKind::Map(entries))
 }
 
-fn read_launch(view: &MapView<'_>, report: &mut Report) -> LaunchSpec {
+fn read_launch(view: &MapView<'_>, report: &mut LoadReport) -> LaunchSpec {
     for (key, placeholder) in ONE_OF {
         let given = view.texts(key);
-        if view.has(key) && !placeholder.iter().any(|name| launch::mentions(&given, name)) {
+        if view.has(key) && !placeholder.iter().any(|name| launch::uses_placeholder(&given, name)) {
             let help = format!("expected an argument with ${{{}}}", placeholder.join("} or ${"));
             report.error(view.value_place(key), &view.path.key(key), "does not say what is asked for", help);
         }
@@ -121,10 +117,10 @@ fn read_launch(view: &MapView<'_>, report: &mut Report) -> LaunchSpec {
         prompt: prompt_by(view),
         model: templates(view, "model"),
         model_prefix: view.owned("model_prefix"),
-        same: named(view, "same"),
-        rewritten: named(view, "rewritten"),
+        same: text_map(view, "same"),
+        rewritten: text_map(view, "rewritten"),
         variant: templates(view, "variant"),
-        variants: named(view, "variants"),
+        variants: text_map(view, "variants"),
         turns: templates(view, "turns"),
         usd: templates(view, "usd"),
         preset: templates(view, "preset"),
@@ -143,7 +139,7 @@ fn read_launch(view: &MapView<'_>, report: &mut Report) -> LaunchSpec {
     }
 }
 
-/// What has to be passed on where a key is there: one of these placeholders.
+/// Keys of `launch` with the placeholders of which their arguments must use one.
 const ONE_OF: &[(&str, &[&str])] = &[
     ("model", &["model"]),
     ("variant", &["variant"]),
@@ -162,15 +158,15 @@ fn prompt_by(view: &MapView<'_>) -> PromptChannel {
     }
 }
 
-/// Complains if the prompt does not get to the client.
-fn check_prompt(view: &MapView<'_>, report: &mut Report) {
+/// Reports an error if the prompt is not passed to the client.
+fn check_prompt(view: &MapView<'_>, report: &mut LoadReport) {
     let name = match prompt_by(view) {
         PromptChannel::Stdin => return,
         PromptChannel::File => "prompt_file",
         PromptChannel::Argument => "prompt",
     };
     let all = [view.texts("args"), view.texts("last")].concat();
-    if !launch::mentions(&all, name) {
+    if !launch::uses_placeholder(&all, name) {
         let help = format!("expected an argument with ${{{name}}} in args or last");
         report.error(
             view.value_place("prompt"),
@@ -181,9 +177,9 @@ fn check_prompt(view: &MapView<'_>, report: &mut Report) {
     }
 }
 
-fn check_settings(view: &MapView<'_>, env: &BTreeMap<String, String>, report: &mut Report) {
+fn check_settings(view: &MapView<'_>, env: &BTreeMap<String, String>, report: &mut LoadReport) {
     let all = [view.texts("args"), view.texts("last"), env.values().cloned().collect()].concat();
-    if view.has("settings") && !launch::mentions(&all, "settings_file") {
+    if view.has("settings") && !launch::uses_placeholder(&all, "settings_file") {
         report.error(
             view.value_place("settings"),
             &view.path.key("settings"),
@@ -194,7 +190,7 @@ fn check_settings(view: &MapView<'_>, env: &BTreeMap<String, String>, report: &m
 }
 
 /// Returns a list of arguments, their placeholders checked.
-fn templates(view: &MapView<'_>, key: &str, report: &mut Report) -> Vec<String> {
+fn templates(view: &MapView<'_>, key: &str, report: &mut LoadReport) -> Vec<String> {
     let Some(entry) = view.entry(key) else { return Vec::new() };
     let path = view.path.key(key);
     for (index, item) in entry.value.items().iter().enumerate() {
@@ -203,7 +199,7 @@ fn templates(view: &MapView<'_>, key: &str, report: &mut Report) -> Vec<String> 
     view.texts(key)
 }
 
-fn check_placeholder(item: &Node, path: &KeyPath, report: &mut Report) {
+fn check_placeholder(item: &TreeNode, path: &KeyPath, report: &mut LoadReport) {
     let Some(unknown) = item.text().and_then(launch::unknown_placeholder) else { return };
     let near = nearest(unknown, launch::PLACEHOLDERS.iter().copied());
     let help = match near {
@@ -215,16 +211,16 @@ fn check_placeholder(item: &Node, path: &KeyPath, report: &mut Report) {
 }
 
 /// Returns an environment, its placeholders checked.
-fn environment(view: &MapView<'_>, report: &mut Report) -> BTreeMap<String, String> {
+fn environment(view: &MapView<'_>, report: &mut LoadReport) -> BTreeMap<String, String> {
     if let Some(map) = view.map("env") {
         for entry in map.node.entries() {
             check_placeholder(&entry.value, &map.path.key(&entry.key), report);
         }
     }
-    named(view, "env")
+    text_map(view, "env")
 }
 
-fn named(view: &MapView<'_>, key: &str) -> BTreeMap<String, String> {
+fn text_map(view: &MapView<'_>, key: &str) -> BTreeMap<String, String> {
     let Some(map) = view.map(key) else { return BTreeMap::new() };
     let texts = map.node.entries().iter();
     texts.filter_map(|entry| Some((entry.key.clone(), entry.value.text()?.to_owned()))).collect()
@@ -234,7 +230,7 @@ fn stop_signal(word: &str) -> StopSignal {
     if word == "int" { StopSignal::Int } else { StopSignal::Term }
 }
 
-fn exits(view: &MapView<'_>, report: &mut Report) -> BTreeMap<i32, Trouble> {
+fn exits(view: &MapView<'_>, report: &mut LoadReport) -> BTreeMap<i32, CallError> {
     let mut found = BTreeMap::new();
     for entry in view.node.entries() {
         let path = view.path.key(&entry.key);
@@ -250,7 +246,7 @@ fn exits(view: &MapView<'_>, report: &mut Report) -> BTreeMap<i32, Trouble> {
     found
 }
 
-fn meanings(view: &MapView<'_>, key: &str, report: &mut Report) -> Vec<ErrorPattern> {
+fn meanings(view: &MapView<'_>, key: &str, report: &mut LoadReport) -> Vec<ErrorPattern> {
     let read = view.maps(key).into_iter().filter_map(|map| {
         let re = pattern(map.text("re")?, map.value_place("re"), &map.path.key("re"), report)?;
         let help = map.owned("help").unwrap_or_default();
@@ -259,32 +255,12 @@ fn meanings(view: &MapView<'_>, key: &str, report: &mut Report) -> Vec<ErrorPatt
     read.collect()
 }
 
-fn unknown_trouble(node: &Node, path: &KeyPath, report: &mut Report) {
-    report.error(
-        node.place,
-        path,
-        format!("found {}", node.found()),
-        format!("expected one of {}", TROUBLES.join(", ")),
-    );
+fn unknown_trouble(node: &TreeNode, path: &KeyPath, report: &mut LoadReport) {
+    let help = format!("expected one of {}", TROUBLES.join(", "));
+    report.error(node.place, path, format!("found {}", node.description()), help);
 }
 
 /// Reads the name of a trouble.
-fn trouble(word: &str) -> Option<Trouble> {
+fn trouble(word: &str) -> Option<CallError> {
     serde_json::from_value(word.into()).ok()
-}
-
-/// Reads a regular expression; what is wrong with it goes to `report`.
-pub(super) fn pattern(text: &str, place: Location, path: &KeyPath, report: &mut Report) -> Option<Pattern> {
-    const BYTES_MAX: usize = 1000;
-    if text.len() > BYTES_MAX {
-        report.error(place, path, format!("longer than {BYTES_MAX} bytes"), "");
-        return None;
-    }
-    match Pattern::parse(text) {
-        Ok(pattern) => Some(pattern),
-        Err(error) => {
-            report.error(place, path, error.to_string(), "");
-            None
-        }
-    }
 }

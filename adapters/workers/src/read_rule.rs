@@ -1,65 +1,53 @@
-//! The rules of a description: conditions and what is learnt.
+//! Reads the rules of a description: their conditions and the values to extract.
 
 use serde_json::Value;
-use unstuck_document::diagnostic::{KeyPath, Report};
-use unstuck_document::json;
-use unstuck_document::map_view::MapView;
-use unstuck_document::node::{Entry, Kind, Node};
+use unstuck_document::{FileOffset, KeyPath, LoadReport, MapEntry, MapView, NodeKind, TreeNode, json};
 
-use crate::read::pattern;
 use crate::rule::{
-    Condition, CostRule, Extract, FirstOf, Matcher, Pointer, ProblemRule, RetryRule, Rule, Selector, Tool,
-    UsageRule, UsageScope,
+    CostRule, Extract, FirstOf, OutputRule, Pointer, ProblemRule, RegexPattern, RetryRule, RuleCondition,
+    Selector, ToolRule, UsageRule, UsageScope, ValueMatcher,
 };
 
-/// So many rules a client may have: each line is compared with each of them.
+/// Maximum rules of a client: each line is compared with each rule.
 const RULES_MAX: usize = 100;
-/// So many beginnings of lines may be ignored.
+/// Maximum prefixes of lines to ignore.
 const IGNORED_MAX: usize = 20;
 
 /// Reads the rules of a description.
-pub(super) fn rules(client: &MapView<'_>, report: &mut Report) -> Vec<Rule> {
+pub(super) fn rules(client: &MapView<'_>, report: &mut LoadReport) -> Vec<OutputRule> {
     for (key, most) in [("rules", RULES_MAX), ("ignore", IGNORED_MAX)] {
         let count = client.entry(key).map_or(0, |entry| entry.value.items().len());
         if count > most {
-            report.error(
-                client.value_place(key),
-                &client.path.key(key),
-                format!("{count} of them"),
-                format!("at most {most}"),
-            );
+            let help = format!("at most {most}");
+            report.error(client.value_place(key), &client.path.key(key), format!("{count} of them"), help);
         }
     }
     let views = client.maps("rules").into_iter().take(RULES_MAX);
-    views.filter_map(|view| Reader { report, has_groups: false }.rule(&view)).collect()
+    views.filter_map(|view| RuleReader { report, has_groups: false }.rule(&view)).collect()
 }
 
-struct Reader<'a> {
-    report: &'a mut Report,
-    /// A condition has an expression, so that there are groups.
+struct RuleReader<'a> {
+    report: &'a mut LoadReport,
+    /// Whether a condition has a regular expression, whose groups a value may use.
     has_groups: bool,
 }
 
-impl Reader<'_> {
-    fn rule(&mut self, view: &MapView<'_>) -> Option<Rule> {
-        let when = self.tests(view, "when");
+impl RuleReader<'_> {
+    fn rule(&mut self, view: &MapView<'_>) -> Option<OutputRule> {
+        let when = self.conditions(view, "when");
         let each = match view.entry("each") {
             Some(entry) => Some(self.pointer(entry.value.text()?, &entry.value, &view.path.key("each"))?),
             None => None,
         };
-        let item = self.tests(view, "item");
+        let item = self.conditions(view, "item");
         if each.is_none() && view.has("item") {
-            self.report.error(
-                view.key_place("item"),
-                &view.path.key("item"),
-                "there is no each",
-                "say where the items are",
-            );
+            let help = "say where the items are";
+            self.report.error(view.key_place("item"), &view.path.key("item"), "there is no each", help);
         }
-        Some(Rule { when, each, item, says: self.says(view) })
+        Some(OutputRule { when, each, item, says: self.extract(view) })
     }
 
-    fn says(&mut self, view: &MapView<'_>) -> Extract {
+    fn extract(&mut self, view: &MapView<'_>) -> Extract {
         let flag = |key: &str| view.flag(key).unwrap_or_default();
         Extract {
             begin: flag("begin"),
@@ -70,22 +58,24 @@ impl Reader<'_> {
             structured: self.optional(view, "structured"),
             tool: view
                 .map("tool")
-                .map(|it| Tool { name: self.pick(&it, "name"), detail: self.pick(&it, "detail") }),
+                .map(|tool| ToolRule { name: self.pick(&tool, "name"), detail: self.pick(&tool, "detail") }),
             tool_failed: flag("tool_failed"),
             denied: flag("denied"),
             file: self.optional(view, "file"),
-            usage: view.map("usage").map(|it| self.usage(&it)),
-            cost: view.map("cost").map(|it| CostRule { scope: counted(&it), usd: self.pick(&it, "usd") }),
-            retry: view.map("retry").map(|it| self.retry(&it)),
-            error: view.map("error").map(|it| self.problem(&it)),
+            usage: view.map("usage").map(|usage| self.usage(&usage)),
+            cost: view
+                .map("cost")
+                .map(|map| CostRule { scope: usage_scope(&map), usd: self.pick(&map, "usd") }),
+            retry: view.map("retry").map(|retry| self.retry(&retry)),
+            error: view.map("error").map(|error| self.problem(&error)),
             done: flag("done"),
-            failed: view.map("failed").map(|it| self.problem(&it)),
+            failed: view.map("failed").map(|failed| self.problem(&failed)),
         }
     }
 
     fn usage(&mut self, view: &MapView<'_>) -> UsageRule {
         UsageRule {
-            scope: counted(view),
+            scope: usage_scope(view),
             request: self.pick(view, "request"),
             input: self.pick(view, "input"),
             cached: self.pick(view, "cached"),
@@ -101,7 +91,7 @@ impl Reader<'_> {
             attempt: self.pick(view, "attempt"),
             most: self.pick(view, "most"),
             delay_ms: self.pick(view, "delay_ms"),
-            problem: view.map("why").map(|it| self.problem(&it)).unwrap_or_default(),
+            problem: view.map("why").map(|why| self.problem(&why)).unwrap_or_default(),
         }
     }
 
@@ -119,22 +109,22 @@ impl Reader<'_> {
         view.has(key).then(|| self.pick(view, key))
     }
 
-    /// Reads one source or a list of them.
+    /// Reads a selector or a list of selectors.
     fn pick(&mut self, view: &MapView<'_>, key: &str) -> FirstOf {
         let Some(entry) = view.entry(key) else { return FirstOf::default() };
         let path = view.path.key(key);
         let nodes = match &entry.value.kind {
-            Kind::List(items) => items.as_slice(),
+            NodeKind::List(items) => items.as_slice(),
             _ => std::slice::from_ref(&entry.value),
         };
         FirstOf(nodes.iter().filter_map(|node| self.source(node, &path)).collect())
     }
 
-    fn source(&mut self, node: &Node, path: &KeyPath) -> Option<Selector> {
+    fn source(&mut self, node: &TreeNode, path: &KeyPath) -> Option<Selector> {
         const HELP: &str =
             "expected a place such as /usage/input, line:/place, sum:/places/*/of, $1 or =text";
         let Some(text) = node.text() else {
-            self.report.error(node.place, path, format!("found {}", node.found()), HELP);
+            self.report.error(node.place, path, format!("found {}", node.description()), HELP);
             return None;
         };
         match Selector::parse(text) {
@@ -150,7 +140,7 @@ impl Reader<'_> {
         }
     }
 
-    fn pointer(&mut self, text: &str, node: &Node, path: &KeyPath) -> Option<Pointer> {
+    fn pointer(&mut self, text: &str, node: &TreeNode, path: &KeyPath) -> Option<Pointer> {
         let pointer = Pointer::parse(text);
         if let Err(error) = &pointer {
             let help = "expected a JSON pointer such as /message/content, or line for the line itself";
@@ -159,8 +149,8 @@ impl Reader<'_> {
         pointer.ok()
     }
 
-    /// Reads a map from places to what they have to hold.
-    fn tests(&mut self, view: &MapView<'_>, key: &str) -> Vec<Condition> {
+    /// Reads a map from places to the required values.
+    fn conditions(&mut self, view: &MapView<'_>, key: &str) -> Vec<RuleCondition> {
         let Some(map) = view.map(key) else { return Vec::new() };
         let read = map.node.entries().iter().filter_map(|entry| {
             let path = map.path.key(&entry.key);
@@ -169,52 +159,49 @@ impl Reader<'_> {
                 let help = "expected a JSON pointer such as /type, or line for the line itself";
                 self.report.error(entry.place, &path, error.to_string(), help);
             }
-            Some(Condition { at: at.ok()?, want: self.want(entry, &path)? })
+            Some(RuleCondition { at: at.ok()?, want: self.matcher(entry, &path)? })
         });
         read.collect()
     }
 
-    fn want(&mut self, entry: &Entry, path: &KeyPath) -> Option<Matcher> {
+    fn matcher(&mut self, entry: &MapEntry, path: &KeyPath) -> Option<ValueMatcher> {
         let node = &entry.value;
-        let Kind::Map(entries) = &node.kind else { return Some(Matcher::Is(values(node))) };
+        let NodeKind::Map(entries) = &node.kind else { return Some(ValueMatcher::Is(values(node))) };
         let [only] = entries.as_slice() else {
             self.report.error(node.place, path, "found a map", "expected one of not, re and not_re in it");
             return None;
         };
-        let mut expression = |only: &Entry| match only.value.text() {
+        let mut expression = |only: &MapEntry| match only.value.text() {
             Some(text) => pattern(text, only.value.place, &path.key(&only.key), self.report),
             None => {
+                let help = "expected text";
                 self.report.error(
                     only.value.place,
                     path,
-                    format!("found {}", only.value.found()),
-                    "expected text",
+                    format!("found {}", only.value.description()),
+                    help,
                 );
                 None
             }
         };
         match only.key.as_str() {
-            "not" => Some(Matcher::Not(values(&only.value))),
-            "not_re" => expression(only).map(Matcher::NotRe),
+            "not" => Some(ValueMatcher::Not(values(&only.value))),
+            "not_re" => expression(only).map(ValueMatcher::NotRe),
             "re" => {
-                let want = expression(only).map(Matcher::Re);
+                let want = expression(only).map(ValueMatcher::Re);
                 self.has_groups = true;
                 want
             }
             _ => {
-                self.report.error(
-                    only.place,
-                    &path.key(&only.key),
-                    "unknown key",
-                    "allowed: not, re, not_re",
-                );
+                let help = "allowed: not, re, not_re";
+                self.report.error(only.place, &path.key(&only.key), "unknown key", help);
                 None
             }
         }
     }
 }
 
-fn counted(view: &MapView<'_>) -> UsageScope {
+fn usage_scope(view: &MapView<'_>) -> UsageScope {
     match view.text("scope") {
         Some("request") => UsageScope::Request,
         Some("session") => UsageScope::Session,
@@ -223,10 +210,31 @@ fn counted(view: &MapView<'_>) -> UsageScope {
     }
 }
 
-/// Returns one value or those of a list.
-fn values(node: &Node) -> Vec<Value> {
+/// Returns the values of a list, or a single value.
+fn values(node: &TreeNode) -> Vec<Value> {
     match &node.kind {
-        Kind::List(items) => items.iter().map(json::value).collect(),
+        NodeKind::List(items) => items.iter().map(json::value).collect(),
         _ => vec![json::value(node)],
+    }
+}
+
+/// Reads a regular expression; what is wrong with it goes to `report`.
+pub(super) fn pattern(
+    text: &str,
+    place: FileOffset,
+    path: &KeyPath,
+    report: &mut LoadReport,
+) -> Option<RegexPattern> {
+    const BYTES_MAX: usize = 1000;
+    if text.len() > BYTES_MAX {
+        report.error(place, path, format!("longer than {BYTES_MAX} bytes"), "");
+        return None;
+    }
+    match RegexPattern::parse(text) {
+        Ok(pattern) => Some(pattern),
+        Err(error) => {
+            report.error(place, path, error.to_string(), "");
+            None
+        }
     }
 }

@@ -1,9 +1,9 @@
-//! When a limit ends: what clients write about it, read as a moment.
+//! Parses when a limit ends, from the messages of clients.
 //!
-//! They write it for people, in many ways: `1pm (Asia/Seoul)`, `Nov 24 at 9am`, `in 2h 14m`, `1795300000`. The
-//! answer is the next such moment; a text that is not understood, that lies behind, or that is further ahead than any limit
-//! of today lasts, has none, and whoever asks waits as if nothing had been said. So has a time of day that is just over. Where
-//! it is not clear what is meant, it is the later moment: who wakes too early pays for another refusal.
+//! Clients write it for people, in many ways: `1pm (Asia/Seoul)`, `Nov 24 at 9am`, `in 2h 14m`, `1795300000`. The
+//! result is the next such time. It is `None` for a text that is not understood, a time in the past, a time of day that
+//! is just over, and a time further ahead than any current limit lasts; the caller then waits as if no time were given.
+//! If the meaning is ambiguous, the result is the later time: a call that comes too early costs another rejection.
 
 use std::sync::LazyLock;
 
@@ -13,19 +13,19 @@ use jiff::{SignedDuration, ToSpan as _};
 use regex::{Captures, Regex};
 use unstuck_core::id::{Millis, Timestamp};
 
-/// No limit lasts longer; a moment further ahead is a misreading.
+/// Maximum duration of a limit; a time further ahead is a misreading.
 pub const AHEAD_MAX: Millis = Millis(8 * 24 * 3600 * 1000);
 
-/// Returns the zone of this machine; UTC where it has none.
+/// Returns the time zone of this machine, or UTC if it has none.
 pub fn local() -> TimeZone {
     TimeZone::system()
 }
 
-/// Returns when a limit ends, of which a client wrote `text` at `now`: after `now`, and at most [`AHEAD_MAX`] later.
+/// Returns when a limit ends that a client described as `text` at `now`: after `now`, at most [`AHEAD_MAX`] later.
 ///
-/// The text is what follows `resets`, or a sentence that has `resets`, `try again` or the like in it. What has no zone is
-/// local time. A zone that the system's database does not have is taken for the local one or UTC, whichever makes
-/// it later. A time that a change of clocks skips or repeats is the later one.
+/// The text follows `resets`, or is a sentence that contains `resets`, `try again` or the like. A time without a zone
+/// is local time. A zone that the system's database does not have counts as the local one or UTC, whichever is later.
+/// If a clock change skips or repeats a time, the result is the later one.
 ///
 /// ```
 /// use jiff::tz::TimeZone;
@@ -40,8 +40,7 @@ pub fn resets_at(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timesta
     read(text, now, local, jiff::tz::db())
 }
 
-/// A time of day that is over for no longer than this is meant, and not the same of another day: clocks differ, and clients
-/// round.
+/// Maximum age of a time of day that still means today and not the next day: clocks differ, and clients round.
 const JUST_OVER: SignedDuration = SignedDuration::from_mins(30);
 
 /// Bytes of a text that are read.
@@ -52,7 +51,7 @@ fn read(text: &str, now: Timestamp, local: &TimeZone, zones: &TimeZoneDatabase) 
     let start = jiff::Timestamp::from_millisecond(i64::try_from(now.0).ok()?).ok()?;
     let at = epoch(text)
         .or_else(|| start.checked_add(span(text)?).ok())
-        .or_else(|| Written::read(text, zones)?.next(start, local))?;
+        .or_else(|| HumanTime::read(text, zones)?.next(start, local))?;
     let at = Timestamp(u64::try_from(at.as_millisecond()).ok()?);
     (at > now && at.since(now) <= AHEAD_MAX).then_some(at)
 }
@@ -61,7 +60,7 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(&format!("(?i){pattern}")).expect("the pattern is a constant and tested")
 }
 
-/// Returns what stands behind the last `resets at`, `try again in` or the like; the whole where there is none.
+/// Returns the text that follows the last `resets at`, `try again in` or the like; all of it if none occurs.
 fn after_the_verb(text: &str) -> &str {
     static VERB: LazyLock<Regex> = LazyLock::new(|| {
         regex(
@@ -95,13 +94,13 @@ fn span(text: &str) -> Option<SignedDuration> {
     let (mut rest, mut seconds) = (text, 0.0);
     while let Some(part) = PART.captures(rest) {
         let count: f64 = part[1].parse().ok()?;
-        seconds += count * seconds_of(&part[2].to_lowercase())?;
+        seconds += count * unit_seconds(&part[2].to_lowercase())?;
         rest = &rest[part[0].len()..];
     }
     (rest.len() < text.len()).then(|| SignedDuration::try_from_secs_f64(seconds).ok())?
 }
 
-fn seconds_of(unit: &str) -> Option<f64> {
+fn unit_seconds(unit: &str) -> Option<f64> {
     Some(match unit {
         "ms" | "milliseconds" | "millisecond" => 0.001,
         "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
@@ -113,9 +112,9 @@ fn seconds_of(unit: &str) -> Option<f64> {
     })
 }
 
-/// A moment as a person writes it: a day, a time of day and a zone, or some of them, in any order.
+/// A time as people write it: a day, a time of day and a zone, or some of them, in any order.
 #[derive(Debug, Default)]
-struct Written {
+struct HumanTime {
     day: Option<Day>,
     time: Option<Time>,
     zone: Option<Zone>,
@@ -134,8 +133,8 @@ enum Day {
 }
 
 impl Day {
-    /// Returns which day two of them name: beside a date the day of the week says no more.
-    fn beside(known: Option<Self>, new: Self) -> Option<Self> {
+    /// Returns the day that two mentions name together: a date makes the day of the week redundant.
+    fn combine(known: Option<Self>, new: Self) -> Option<Self> {
         match (known, new) {
             (None | Some(Self::Weekday(_)), Self::Date { .. }) | (None, _) => Some(new),
             (Some(Self::Date { .. }), Self::Weekday(_)) => known,
@@ -150,24 +149,24 @@ enum Zone {
     Unknown,
 }
 
-impl Written {
+impl HumanTime {
     fn read(text: &str, zones: &TimeZoneDatabase) -> Option<Self> {
         static BLANK: LazyLock<Regex> = LazyLock::new(|| regex(r"^(?:[\s,]|(?:at|on|the)\b)+"));
-        let (mut written, mut rest) = (Self::default(), text);
+        let (mut parsed, mut rest) = (Self::default(), text);
         loop {
             rest = &rest[BLANK.find(rest).map_or(0, |found| found.end())..];
-            let Some(part) = written.part(rest, zones) else { break };
+            let Some(part) = parsed.part(rest, zones) else { break };
             rest = &rest[part..];
         }
-        // A number that was not understood may be the very time.
-        let is_whole = !rest.starts_with(|c: char| c.is_ascii_digit());
-        (is_whole && (written.day.is_some() || written.time.is_some())).then_some(written)
+        // A number that was not understood may be the time itself.
+        let is_complete = !rest.starts_with(|c: char| c.is_ascii_digit());
+        (is_complete && (parsed.day.is_some() || parsed.time.is_some())).then_some(parsed)
     }
 
     /// Takes one part from the beginning of a text and returns its length.
     fn part(&mut self, text: &str, zones: &TimeZoneDatabase) -> Option<usize> {
         if let Some((day, length)) = day(text)
-            && let Some(day) = Day::beside(self.day, day)
+            && let Some(day) = Day::combine(self.day, day)
         {
             self.day = Some(day);
             return Some(length);
@@ -188,7 +187,7 @@ impl Written {
         None
     }
 
-    /// Returns the next such moment, or one that is just over: what is refused a moment late is not refused for a day, or a
+    /// Returns the next such time, or one that is just over: a limit that is reported late does not last another day or
     /// week.
     fn next(&self, now: jiff::Timestamp, local: &TimeZone) -> Option<jiff::Timestamp> {
         match &self.zone {
@@ -243,22 +242,22 @@ fn day(text: &str) -> Option<(Day, usize)> {
         )
     });
     if let Some(found) = DATES.iter().find_map(|date| date.captures(text)) {
-        let number = |name: &str| found.name(name).and_then(|it| it.as_str().parse::<i16>().ok());
-        let month = number("number").or_else(|| Some(place(&MONTHS, &found["month"])? + 1))?;
+        let number = |name: &str| found.name(name).and_then(|digits| digits.as_str().parse::<i16>().ok());
+        let month = number("number").or_else(|| Some(index_of(&MONTHS, &found["month"])? + 1))?;
         let (month, day) = (i8::try_from(month).ok()?, i8::try_from(number("day")?).ok()?);
         return Some((Day::Date { year: number("year"), month, day }, found[0].len()));
     }
     let found = WORD.captures(text)?;
     let day = match (found.get(1), found.get(2)) {
-        (Some(weekday), _) => Day::Weekday(i8::try_from(place(&WEEKDAYS, weekday.as_str())?).ok()?),
+        (Some(weekday), _) => Day::Weekday(i8::try_from(index_of(&WEEKDAYS, weekday.as_str())?).ok()?),
         (None, Some(_)) => Day::Ahead(0),
         (None, None) => Day::Ahead(1),
     };
     Some((day, found[0].len()))
 }
 
-fn place(names: &[&str], name: &str) -> Option<i16> {
-    names.iter().position(|it| it.eq_ignore_ascii_case(name)).and_then(|place| i16::try_from(place).ok())
+fn index_of(names: &[&str], name: &str) -> Option<i16> {
+    names.iter().position(|known| known.eq_ignore_ascii_case(name)).and_then(|at| i16::try_from(at).ok())
 }
 
 /// Reads a time of day at the beginning of a text.
@@ -270,7 +269,7 @@ fn time(text: &str) -> Option<(Time, usize)> {
         LazyLock::new(|| regex(r"^(?<hour>\d{1,2}):(?<minute>\d\d)(?::(?<second>\d\d)(?:\.\d+)?)?"));
     static WORD: LazyLock<Regex> = LazyLock::new(|| regex(r"^(?:(noon)|midnight)\b"));
     let number = |found: &Captures<'_>, name: &str| {
-        found.name(name).map_or(Some(0), |it| it.as_str().parse::<i8>().ok())
+        found.name(name).map_or(Some(0), |digits| digits.as_str().parse::<i8>().ok())
     };
     let clock = |found: &Captures<'_>, hour: i8| {
         Time::new(hour, number(found, "minute")?, number(found, "second")?, 0).ok()
@@ -315,9 +314,9 @@ fn zone(text: &str, zones: &TimeZoneDatabase) -> Option<(Zone, usize)> {
         return Some((zone, found[0].len()));
     }
     if let Some(found) = AMERICAN.captures(text) {
-        let first = found.iter().skip(1).flatten().next().and_then(|it| it.as_str().chars().next())?;
+        let first = found.iter().skip(1).flatten().next().and_then(|word| word.as_str().chars().next())?;
         let name =
-            AMERICAN_ZONES.iter().find(|(letter, _)| letter.eq_ignore_ascii_case(&first)).map(|it| it.1);
+            AMERICAN_ZONES.iter().find(|(letter, _)| letter.eq_ignore_ascii_case(&first)).map(|zone| zone.1);
         let known = name.and_then(|name| zones.get(name).ok());
         return Some((known.map_or(Zone::Unknown, Zone::Known), found[0].len()));
     }
@@ -431,7 +430,7 @@ mod tests {
             ("Mon Nov 23, 3pm", "2026-11-23T14:00:00Z"),
             ("Tuesday, 24 November at 9am (UTC)", "2026-11-24T09:00:00Z"),
             ("Nov 24, Tue, 3pm", "2026-11-24T14:00:00Z"),
-            // A day of the week that is another one counts less than the date.
+            // The date wins over a day of the week that contradicts it.
             ("Mon Nov 24, 3pm", "2026-11-24T14:00:00Z"),
             // For programs.
             ("Mon, 23 Nov 2026 15:00:00 GMT", "2026-11-23T15:00:00Z"),
@@ -463,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_has_passed_or_is_too_far_has_no_moment() {
+    fn unreadable_past_or_too_distant_time_is_none() {
         for text in [
             "",
             "soon",
@@ -513,7 +512,7 @@ mod tests {
     fn a_time_that_is_skipped_or_repeated_is_the_later_one() {
         // 2:30 is skipped; it is 3:30 of summer time.
         check("2026-03-28T20:00:00Z", "Europe/Berlin", "2:30am", Some("2026-03-29T01:30:00Z"));
-        // 2:30 comes twice; the second is meant, also between the two.
+        // 2:30 occurs twice; the second counts, even at a time between the two.
         check("2026-10-24T20:00:00Z", "Europe/Berlin", "2:30am", Some("2026-10-25T01:30:00Z"));
         check("2026-10-25T00:45:00Z", "Europe/Berlin", "2:30am", Some("2026-10-25T01:30:00Z"));
         // A day of 23 hours.
@@ -521,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_that_nobody_knows_is_the_local_one_or_utc_whichever_is_later() {
+    fn unknown_zone_is_local_time_or_utc_whichever_is_later() {
         for (text, expected) in [
             ("3pm (Mars/Olympus)", "2026-11-22T15:00:00Z"),
             ("12:30 (Mars/Olympus)", "2026-11-23T11:30:00Z"),

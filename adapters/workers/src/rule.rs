@@ -9,21 +9,21 @@ use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use unstuck_core::call_report::Scope;
+use unstuck_core::call_report::UsagePeriod;
 use unstuck_core::id::Millis;
 
 /// How one kind of line is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Rule {
+pub struct OutputRule {
     /// The conditions on the line.
-    pub when: Vec<Condition>,
+    pub when: Vec<RuleCondition>,
     /// The rule is followed for each item of this list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<Pointer>,
     /// The conditions on the item.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub item: Vec<Condition>,
+    pub item: Vec<RuleCondition>,
     /// The values to extract.
     pub says: Extract,
 }
@@ -52,7 +52,7 @@ pub struct Extract {
     pub structured: Option<FirstOf>,
     /// A tool is used.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool: Option<Tool>,
+    pub tool: Option<ToolRule>,
     /// A use of a tool failed.
     #[serde(skip_serializing_if = "is_not")]
     pub tool_failed: bool,
@@ -89,30 +89,30 @@ fn is_not(flag: &bool) -> bool {
 
 /// A condition on one value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Condition {
-    /// Where the value is; what is not there is null.
+pub struct RuleCondition {
+    /// The place of the value; a missing value is null.
     pub at: Pointer,
     /// The required value.
-    pub want: Matcher,
+    pub want: ValueMatcher,
 }
 
 /// A condition on a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Matcher {
+pub enum ValueMatcher {
     /// One of these.
     Is(Vec<Value>),
     /// None of these.
     Not(Vec<Value>),
     /// Text in which this is found; its groups are `$1` and so on.
-    Re(Pattern),
+    Re(RegexPattern),
     /// No text in which this is found.
-    NotRe(Pattern),
+    NotRe(RegexPattern),
 }
 
 /// Where to find a tool's name and what it is used for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tool {
+pub struct ToolRule {
     /// Its name.
     pub name: FirstOf,
     /// Its action: a command, a path.
@@ -126,19 +126,19 @@ pub struct Tool {
 pub struct UsageRule {
     /// The numbers to count.
     pub scope: UsageScope,
-    /// The name of the request, of numbers that are told several times while it grows.
+    /// The name of the request, for numbers that are repeated while it grows.
     pub request: FirstOf,
-    /// Read.
+    /// Input tokens.
     pub input: FirstOf,
-    /// Read from a cache.
+    /// Input tokens that were read from a cache.
     pub cached: FirstOf,
-    /// Written to a cache.
+    /// Input tokens that were written to a cache.
     pub cache_write: FirstOf,
-    /// Written.
+    /// Output tokens.
     pub output: FirstOf,
-    /// Of that, reasoning.
+    /// Output tokens that are reasoning.
     pub reasoning: FirstOf,
-    /// What was read from a cache is part of what was read.
+    /// Whether `input` includes `cached`.
     pub input_includes_cached: bool,
 }
 
@@ -177,35 +177,35 @@ pub enum UsageScope {
     Call,
     /// The conversation.
     Session,
-    /// A request, as far as it was answered: it is no less. A sum that comes later holds it.
+    /// A lower bound for a request that is still being answered. A sum that comes later includes it.
     AtLeast,
 }
 
 impl UsageScope {
     /// Returns what the last number, or the sum of all, counts.
-    pub fn scope(self) -> Scope {
+    pub fn scope(self) -> UsagePeriod {
         match self {
-            Self::Request | Self::Call | Self::AtLeast => Scope::Call,
-            Self::Session => Scope::Session,
+            Self::Request | Self::Call | Self::AtLeast => UsagePeriod::Call,
+            Self::Session => UsagePeriod::Session,
         }
     }
 }
 
-/// Where to find what is known of a new try.
+/// Where to find the data of a retry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RetryRule {
-    /// The try, from 1.
+    /// Attempt number, starting at 1.
     pub attempt: FirstOf,
-    /// How many there are at most.
+    /// Maximum number of attempts.
     pub most: FirstOf,
-    /// How long it waits, in milliseconds.
+    /// Delay before the attempt, in milliseconds.
     pub delay_ms: FirstOf,
-    /// Why.
+    /// The error that caused the retry.
     pub problem: ProblemRule,
 }
 
-/// Where to find what is known of an error.
+/// Where to find the data of an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProblemRule {
@@ -223,7 +223,7 @@ pub struct ProblemRule {
 
 /// An error of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Problem {
+pub struct ClientProblem {
     /// The message.
     pub message: String,
     /// A word for the kind of it.
@@ -236,9 +236,9 @@ pub struct Problem {
     pub resets: Option<String>,
 }
 
-/// One thing that a line told.
+/// An event that a rule extracts from a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "as in `Says`")]
+#[expect(missing_docs, reason = "as in `Extract`")]
 pub enum StreamEvent {
     Begin,
     Session(String),
@@ -276,11 +276,11 @@ pub enum StreamEvent {
         attempt: u32,
         most: Option<u32>,
         delay: Option<Millis>,
-        problem: Problem,
+        problem: ClientProblem,
     },
-    Error(Problem),
+    Error(ClientProblem),
     Done,
-    Failed(Problem),
+    Failed(ClientProblem),
 }
 
 /// A place in a line: a JSON pointer. `*` stands for every element, where a sum is asked for.
@@ -375,9 +375,9 @@ fn child<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
 /// A regular expression; it is of bounded size, and matching takes linear time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Pattern(Regex);
+pub struct RegexPattern(Regex);
 
-impl Pattern {
+impl RegexPattern {
     /// Reads a regular expression.
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         const COMPILED_BYTES_MAX: usize = 256 * 1024;
@@ -395,19 +395,21 @@ impl Pattern {
 
     fn groups(&self, text: &str) -> Option<Vec<String>> {
         let found = self.0.captures(text)?;
-        Some(found.iter().map(|group| group.map_or_else(String::new, |it| it.as_str().to_owned())).collect())
+        let groups =
+            found.iter().map(|group| group.map_or_else(String::new, |text| text.as_str().to_owned()));
+        Some(groups.collect())
     }
 }
 
-impl PartialEq for Pattern {
+impl PartialEq for RegexPattern {
     fn eq(&self, other: &Self) -> bool {
         self.0.as_str() == other.0.as_str()
     }
 }
 
-impl Eq for Pattern {}
+impl Eq for RegexPattern {}
 
-impl TryFrom<String> for Pattern {
+impl TryFrom<String> for RegexPattern {
     type Error = SyntaxError;
 
     fn try_from(text: String) -> Result<Self, SyntaxError> {
@@ -415,8 +417,8 @@ impl TryFrom<String> for Pattern {
     }
 }
 
-impl From<Pattern> for String {
-    fn from(pattern: Pattern) -> Self {
+impl From<RegexPattern> for String {
+    fn from(pattern: RegexPattern) -> Self {
         pattern.0.as_str().to_owned()
     }
 }
@@ -513,7 +515,7 @@ impl FirstOf {
 
     /// Returns a number without its fraction; what is negative or no number is nothing.
     fn count(&self, place: &RuleInput<'_>) -> Option<u64> {
-        self.number(place).map(whole)
+        self.number(place).map(to_integer)
     }
 }
 
@@ -542,7 +544,7 @@ fn number(value: &Value) -> Option<f64> {
     clippy::cast_sign_loss,
     reason = "a float becomes the nearest integer that there is"
 )]
-fn whole(number: f64) -> u64 {
+fn to_integer(number: f64) -> u64 {
     number.round() as u64
 }
 
@@ -553,15 +555,15 @@ struct RuleInput<'a> {
     groups: Vec<String>,
 }
 
-impl Rule {
+impl OutputRule {
     /// Follows the rule for a line; says whether it matched.
-    pub fn follow(&self, line: &Value, tell: &mut impl FnMut(StreamEvent)) -> bool {
+    pub fn apply(&self, line: &Value, emit: &mut impl FnMut(StreamEvent)) -> bool {
         let mut groups = Vec::new();
         if !self.when.iter().all(|test| test.holds(line, &mut groups)) {
             return false;
         }
         let Some(each) = &self.each else {
-            self.says.tell(&RuleInput { line, item: line, groups }, tell);
+            self.says.emit(&RuleInput { line, item: line, groups }, emit);
             return true;
         };
         let items = each.get(line).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -569,12 +571,12 @@ impl Rule {
         for item in items {
             let mut groups = groups.clone();
             if self.item.iter().all(|test| test.holds(item, &mut groups)) {
-                self.says.tell(&RuleInput { line, item, groups }, &mut |told| match told {
+                self.says.emit(&RuleInput { line, item, groups }, &mut |event| match event {
                     // The blocks of one message are one text.
-                    StreamEvent::Text { text, delta: false } if has_spoken => tell(StreamEvent::More(text)),
-                    told => {
-                        has_spoken |= matches!(told, StreamEvent::Text { .. });
-                        tell(told);
+                    StreamEvent::Text { text, delta: false } if has_spoken => emit(StreamEvent::More(text)),
+                    event => {
+                        has_spoken |= matches!(event, StreamEvent::Text { .. });
+                        emit(event);
                     }
                 });
             }
@@ -583,15 +585,15 @@ impl Rule {
     }
 }
 
-impl Condition {
+impl RuleCondition {
     fn holds(&self, value: &Value, groups: &mut Vec<String>) -> bool {
         let found = self.at.get(value).unwrap_or(&Value::Null);
         let text = found.as_str().unwrap_or_default();
         match &self.want {
-            Matcher::Is(values) => values.contains(found),
-            Matcher::Not(values) => !values.contains(found),
-            Matcher::NotRe(pattern) => !pattern.is_in(text),
-            Matcher::Re(pattern) => match pattern.groups(text).filter(|_| found.is_string()) {
+            ValueMatcher::Is(values) => values.contains(found),
+            ValueMatcher::Not(values) => !values.contains(found),
+            ValueMatcher::NotRe(pattern) => !pattern.is_in(text),
+            ValueMatcher::Re(pattern) => match pattern.groups(text).filter(|_| found.is_string()) {
                 Some(found) => {
                     *groups = found;
                     true
@@ -603,11 +605,11 @@ impl Condition {
 }
 
 impl Extract {
-    fn tell(&self, place: &RuleInput<'_>, tell: &mut impl FnMut(StreamEvent)) {
+    fn emit(&self, place: &RuleInput<'_>, emit: &mut impl FnMut(StreamEvent)) {
         let text = |pick: &Option<FirstOf>| pick.as_ref().and_then(|pick| pick.text(place));
-        let mut when = |holds: bool, told: StreamEvent| {
+        let mut when = |holds: bool, event: StreamEvent| {
             if holds {
-                tell(told);
+                emit(event);
             }
         };
         when(self.begin, StreamEvent::Begin);
@@ -623,12 +625,12 @@ impl Extract {
         when(self.tool_failed, StreamEvent::ToolFailed);
         when(self.denied, StreamEvent::Denied);
         text(&self.file).into_iter().for_each(|path| when(true, StreamEvent::File(path)));
-        // Behind all work that the same line tells of: a value from before that is none.
+        // After the work that the same line reports: that work would discard an earlier value.
         let structured = self.structured.as_ref().and_then(|pick| pick.value(place));
         structured.into_iter().for_each(|value| when(true, StreamEvent::Structured(value)));
-        self.usage.iter().filter_map(|rule| rule.told(place)).for_each(|told| when(true, told));
-        self.cost.iter().filter_map(|rule| rule.told(place)).for_each(|told| when(true, told));
-        self.retry.iter().for_each(|rule| when(true, rule.told(place)));
+        self.usage.iter().filter_map(|rule| rule.event(place)).for_each(|event| when(true, event));
+        self.cost.iter().filter_map(|rule| rule.event(place)).for_each(|event| when(true, event));
+        self.retry.iter().for_each(|rule| when(true, rule.event(place)));
         self.error.iter().for_each(|rule| when(true, StreamEvent::Error(rule.problem(place))));
         when(self.done, StreamEvent::Done);
         self.failed.iter().for_each(|rule| when(true, StreamEvent::Failed(rule.problem(place))));
@@ -636,8 +638,8 @@ impl Extract {
 }
 
 impl UsageRule {
-    /// Returns nothing if no number is there, or one of the two lacks that are priced: half of a count is none.
-    fn told(&self, place: &RuleInput<'_>) -> Option<StreamEvent> {
+    /// Returns the tokens; `None` if the line has no number, or lacks `input` or `output`, which both have a price.
+    fn event(&self, place: &RuleInput<'_>) -> Option<StreamEvent> {
         let picks = [&self.input, &self.cached, &self.cache_write, &self.output, &self.reasoning];
         let numbers = picks.map(|pick| pick.count(place));
         let [input, .., output, _] = numbers;
@@ -663,14 +665,14 @@ impl UsageRule {
 }
 
 impl CostRule {
-    fn told(&self, place: &RuleInput<'_>) -> Option<StreamEvent> {
-        let nano_usd = whole(self.usd.number(place)? * 1e9);
+    fn event(&self, place: &RuleInput<'_>) -> Option<StreamEvent> {
+        let nano_usd = to_integer(self.usd.number(place)? * 1e9);
         Some(StreamEvent::Cost { counted: self.scope, nano_usd })
     }
 }
 
 impl RetryRule {
-    fn told(&self, place: &RuleInput<'_>) -> StreamEvent {
+    fn event(&self, place: &RuleInput<'_>) -> StreamEvent {
         let number = |pick: &FirstOf| pick.count(place).and_then(|number| u32::try_from(number).ok());
         StreamEvent::Retry {
             attempt: number(&self.attempt).unwrap_or(1),
@@ -682,12 +684,12 @@ impl RetryRule {
 }
 
 impl ProblemRule {
-    fn problem(&self, place: &RuleInput<'_>) -> Problem {
+    fn problem(&self, place: &RuleInput<'_>) -> ClientProblem {
         let text = |pick: &FirstOf| pick.text(place).unwrap_or_default();
-        let retry_after = self.retry_after.number(place).map(|seconds| Millis(whole(seconds * 1000.0)));
+        let retry_after = self.retry_after.number(place).map(|seconds| Millis(to_integer(seconds * 1000.0)));
         // A service may also name the moment.
         let moment = || self.retry_after.text(place).filter(|_| retry_after.is_none());
-        Problem {
+        ClientProblem {
             message: text(&self.message),
             code: text(&self.code),
             status: self.status.count(place).and_then(|status| u16::try_from(status).ok()),

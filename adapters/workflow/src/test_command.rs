@@ -27,77 +27,77 @@ impl fmt::Display for TestCommand {
 
 /// Returns the commands that test the project in a folder, the most specific first.
 pub fn detect(root: &Path) -> Vec<TestCommand> {
-    let project = Project { root };
+    let project = ProjectDir { root };
     RULES.iter().filter_map(|rule| rule(&project)).collect()
 }
 
 /// Maximum bytes that are read of a manifest.
 const BYTES_MAX: u64 = 1024 * 1024;
 
-type Rule = fn(&Project<'_>) -> Option<TestCommand>;
+type DetectionRule = fn(&ProjectDir<'_>) -> Option<TestCommand>;
 
 /// Package managers and compilers come first: a Makefile next to them usually calls one of them, and more.
-const RULES: &[Rule] = &[
-    |it| it.with("Cargo.toml", &format!("cargo test{}", all_members(it))),
-    |it| it.with("go.mod", "go test ./..."),
+const RULES: &[DetectionRule] = &[
+    |dir| dir.with("Cargo.toml", &format!("cargo test{}", all_members(dir))),
+    |dir| dir.with("go.mod", "go test ./..."),
     node,
     deno,
     python,
-    |it| it.with("mix.exs", "mix test"),
-    |it| it.with("pom.xml", if it.has("mvnw") { "./mvnw test" } else { "mvn test" }),
+    |dir| dir.with("mix.exs", "mix test"),
+    |dir| dir.with("pom.xml", if dir.has("mvnw") { "./mvnw test" } else { "mvn test" }),
     gradle,
     ruby,
     php,
-    |it| it.with("Package.swift", "swift test"),
-    |it| it.any(".", &[".sln", ".csproj"]).and_then(|file| it.with(&file, "dotnet test")),
+    |dir| dir.with("Package.swift", "swift test"),
+    |dir| dir.any(".", &[".sln", ".csproj"]).and_then(|file| dir.with(&file, "dotnet test")),
     dart,
-    |it| it.saying(&["build.zig"], "\"test\"", "zig build test"),
-    |it| it.with("build.sbt", "sbt test"),
-    |it| it.with("project.clj", "lein test"),
-    |it| it.with("stack.yaml", "stack test"),
-    |it| it.any(".", &["cabal.project", ".cabal"]).and_then(|file| it.with(&file, "cabal test all")),
-    |it| it.with("dune-project", "dune test"),
-    |it| it.with("gleam.toml", "gleam test"),
-    |it| it.any("spec", &["_spec.cr"]).and_then(|_| it.with("shard.yml", "crystal spec")),
-    |it| it.with(".busted", "busted"),
+    |dir| dir.with_text(&["build.zig"], "\"test\"", "zig build test"),
+    |dir| dir.with("build.sbt", "sbt test"),
+    |dir| dir.with("project.clj", "lein test"),
+    |dir| dir.with("stack.yaml", "stack test"),
+    |dir| dir.any(".", &["cabal.project", ".cabal"]).and_then(|file| dir.with(&file, "cabal test all")),
+    |dir| dir.with("dune-project", "dune test"),
+    |dir| dir.with("gleam.toml", "gleam test"),
+    |dir| dir.any("spec", &["_spec.cr"]).and_then(|_| dir.with("shard.yml", "crystal spec")),
+    |dir| dir.with(".busted", "busted"),
     perl,
-    |it| {
-        it.any("build", &["build.ninja"])
-            .and_then(|_| it.with("meson.build", "meson test -C build --print-errorlogs"))
+    |dir| {
+        dir.any("build", &["build.ninja"])
+            .and_then(|_| dir.with("meson.build", "meson test -C build --print-errorlogs"))
     },
-    |it| {
-        let file = ["MODULE.bazel", "WORKSPACE.bazel", "WORKSPACE"].into_iter().find(|file| it.has(file))?;
-        it.with(file, "bazel test --test_output=errors //...")
+    |dir| {
+        let file = ["MODULE.bazel", "WORKSPACE.bazel", "WORKSPACE"].into_iter().find(|file| dir.has(file))?;
+        dir.with(file, "bazel test --test_output=errors //...")
     },
-    |it| {
-        it.with(
+    |dir| {
+        dir.with(
             "build/CTestTestfile.cmake",
             "cmake --build build && ctest --test-dir build --output-on-failure",
         )
     },
-    |it| ["test", "tests"].iter().find_map(|folder| bats(it, folder)),
-    |it| it.saying(&["tox.ini"], "[testenv", "tox"),
-    |it| it.with("noxfile.py", "nox"),
-    |it| it.with("manage.py", "python3 manage.py test"),
-    |it| it.saying(&["Taskfile.yml", "Taskfile.yaml"], "\n  test:", "task test"),
-    |it| it.with_target(JUSTFILES, "just", "test"),
-    |it| it.with_target(MAKEFILES, "make", "test"),
+    |dir| ["test", "tests"].iter().find_map(|folder| bats(dir, folder)),
+    |dir| dir.with_text(&["tox.ini"], "[testenv", "tox"),
+    |dir| dir.with("noxfile.py", "nox"),
+    |dir| dir.with("manage.py", "python3 manage.py test"),
+    |dir| dir.with_text(&["Taskfile.yml", "Taskfile.yaml"], "\n  test:", "task test"),
+    |dir| dir.with_target(JUSTFILES, "just", "test"),
+    |dir| dir.with_target(MAKEFILES, "make", "test"),
     // The GNU name of the target.
-    |it| it.with_target(MAKEFILES, "make", "check"),
+    |dir| dir.with_target(MAKEFILES, "make", "check"),
 ];
 
 const JUSTFILES: &[&str] = &["justfile", "Justfile", ".justfile"];
 pub(crate) const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 
 /// Returns the cargo option that selects all members of a workspace: with a root package, cargo tests only that one.
-fn all_members(project: &Project<'_>) -> &'static str {
+fn all_members(project: &ProjectDir<'_>) -> &'static str {
     match project.text("Cargo.toml") {
         Some(text) if text.contains("[workspace") && text.contains("[package]") => " --workspace",
         _ => "",
     }
 }
 
-fn node(project: &Project<'_>) -> Option<TestCommand> {
+fn node(project: &ProjectDir<'_>) -> Option<TestCommand> {
     let manifest = project.json("package.json")?;
     let script = manifest["scripts"]["test"].as_str()?;
     // `npm init` writes this placeholder if the user enters no command.
@@ -112,11 +112,11 @@ fn node(project: &Project<'_>) -> Option<TestCommand> {
 }
 
 /// Returns the package manager of a project with a `package.json`, by what that says or by its lock file.
-pub(crate) fn package_manager(project: &Project<'_>) -> &'static str {
+pub(crate) fn package_manager(project: &ProjectDir<'_>) -> &'static str {
     let manifest = project.json("package.json");
-    let said = manifest.as_ref().and_then(|it| it["packageManager"].as_str()?.split('@').next());
+    let name = manifest.as_ref().and_then(|manifest| manifest["packageManager"].as_str()?.split('@').next());
     if let Some(known) =
-        said.and_then(|said| ["npm", "pnpm", "yarn", "bun"].into_iter().find(|it| *it == said))
+        name.and_then(|name| ["npm", "pnpm", "yarn", "bun"].into_iter().find(|manager| *manager == name))
     {
         return known;
     }
@@ -130,15 +130,15 @@ pub(crate) fn package_manager(project: &Project<'_>) -> &'static str {
     locks.iter().find(|(lock, _)| project.has(lock)).map_or("npm", |(_, manager)| *manager)
 }
 
-fn deno(project: &Project<'_>) -> Option<TestCommand> {
+fn deno(project: &ProjectDir<'_>) -> Option<TestCommand> {
     let file = ["deno.json", "deno.jsonc"].into_iter().find(|file| project.has(file))?;
     let has_task = project.json(file).is_some_and(|manifest| !manifest["tasks"]["test"].is_null());
     project.with(file, if has_task { "deno task test" } else { "deno test" })
 }
 
 /// A Python project is taken for one with tests only where it says so, or has some.
-fn python(project: &Project<'_>) -> Option<TestCommand> {
-    let says_so = [
+fn python(project: &ProjectDir<'_>) -> Option<TestCommand> {
+    let configs = [
         ("pytest.ini", ""),
         ("pyproject.toml", "[tool.pytest"),
         ("setup.cfg", "[tool:pytest]"),
@@ -149,9 +149,11 @@ fn python(project: &Project<'_>) -> Option<TestCommand> {
         ("pyproject.toml", "\"pytest"),
         ("pyproject.toml", "\npytest ="),
     ];
-    let configured =
-        says_so.into_iter().find(|(file, section)| project.text(file).is_some_and(|it| it.contains(section)));
-    let is_package = || ["pyproject.toml", "setup.py", "setup.cfg"].into_iter().find(|it| project.has(it));
+    let configured = configs
+        .into_iter()
+        .find(|(file, section)| project.text(file).is_some_and(|text| text.contains(section)));
+    let is_package =
+        || ["pyproject.toml", "setup.py", "setup.cfg"].into_iter().find(|file| project.has(file));
     let file = match configured {
         Some((file, _)) => file,
         None => {
@@ -172,7 +174,7 @@ fn python(project: &Project<'_>) -> Option<TestCommand> {
 }
 
 /// Returns the prefix of a Python command: a project with a lock file has its packages in a separate environment.
-pub(crate) fn python_runner(project: &Project<'_>) -> &'static str {
+pub(crate) fn python_runner(project: &ProjectDir<'_>) -> &'static str {
     let runners = [("poetry.lock", "poetry run "), ("uv.lock", "uv run ")];
     runners.into_iter().find(|(lock, _)| project.has(lock)).map_or("", |(_, runner)| runner)
 }
@@ -181,13 +183,13 @@ fn is_python_test(name: &str) -> bool {
     name.strip_suffix(".py").is_some_and(|name| name.starts_with("test_") || name.ends_with("_test"))
 }
 
-fn gradle(project: &Project<'_>) -> Option<TestCommand> {
+fn gradle(project: &ProjectDir<'_>) -> Option<TestCommand> {
     let files = ["build.gradle.kts", "build.gradle", "settings.gradle.kts", "settings.gradle"];
     let file = files.into_iter().find(|file| project.has(file))?;
     project.with(file, if project.has("gradlew") { "./gradlew test" } else { "gradle test" })
 }
 
-fn ruby(project: &Project<'_>) -> Option<TestCommand> {
+fn ruby(project: &ProjectDir<'_>) -> Option<TestCommand> {
     let has_specs = project.has(".rspec") || project.any("spec", &["_spec.rb", "spec_helper.rb"]).is_some();
     if has_specs && project.has("Gemfile") {
         return project.with("Gemfile", "bundle exec rspec");
@@ -197,7 +199,7 @@ fn ruby(project: &Project<'_>) -> Option<TestCommand> {
     project.with("Rakefile", "rake test")
 }
 
-fn php(project: &Project<'_>) -> Option<TestCommand> {
+fn php(project: &ProjectDir<'_>) -> Option<TestCommand> {
     let manifest = project.json("composer.json");
     if manifest.is_some_and(|manifest| !manifest["scripts"]["test"].is_null()) {
         return project.with("composer.json", "composer test");
@@ -206,29 +208,30 @@ fn php(project: &Project<'_>) -> Option<TestCommand> {
     project.with(file, "vendor/bin/phpunit")
 }
 
-fn dart(project: &Project<'_>) -> Option<TestCommand> {
+fn dart(project: &ProjectDir<'_>) -> Option<TestCommand> {
     project.any("test", &["_test.dart"])?;
-    let flutter = project.saying(&["pubspec.yaml"], "sdk: flutter", "flutter test");
+    let flutter = project.with_text(&["pubspec.yaml"], "sdk: flutter", "flutter test");
     flutter.or_else(|| project.with("pubspec.yaml", "dart test"))
 }
 
-fn perl(project: &Project<'_>) -> Option<TestCommand> {
+fn perl(project: &ProjectDir<'_>) -> Option<TestCommand> {
     project.any("t", &[".t"])?;
-    let file = ["cpanfile", "Makefile.PL", "Build.PL", "dist.ini"].into_iter().find(|it| project.has(it))?;
+    let file =
+        ["cpanfile", "Makefile.PL", "Build.PL", "dist.ini"].into_iter().find(|file| project.has(file))?;
     project.with(file, "prove -lr t")
 }
 
-fn bats(project: &Project<'_>, folder: &str) -> Option<TestCommand> {
+fn bats(project: &ProjectDir<'_>, folder: &str) -> Option<TestCommand> {
     let file = project.any(folder, &[".bats"])?;
     Some(TestCommand { command: format!("bats {folder}"), found: format!("{folder}/{file}") })
 }
 
 /// The folder that is looked at.
-pub(crate) struct Project<'a> {
+pub(crate) struct ProjectDir<'a> {
     pub root: &'a Path,
 }
 
-impl Project<'_> {
+impl ProjectDir<'_> {
     pub fn has(&self, file: &str) -> bool {
         self.root.join(file).is_file()
     }
@@ -238,7 +241,7 @@ impl Project<'_> {
     }
 
     /// Finds a file with these words in it.
-    fn saying(&self, files: &[&str], words: &str, command: &str) -> Option<TestCommand> {
+    fn with_text(&self, files: &[&str], words: &str, command: &str) -> Option<TestCommand> {
         let file = files.iter().find(|file| self.text(file).is_some_and(|text| text.contains(words)))?;
         self.with(file, command)
     }
@@ -272,8 +275,8 @@ impl Project<'_> {
 
     /// Reads a file of JSON, in which lines may be comments.
     pub fn json(&self, file: &str) -> Option<Value> {
-        let is_said = |line: &&str| !line.trim_start().starts_with("//");
-        let text = self.text(file)?.lines().filter(is_said).collect::<Vec<_>>().join("\n");
+        let is_data = |line: &&str| !line.trim_start().starts_with("//");
+        let text = self.text(file)?.lines().filter(is_data).collect::<Vec<_>>().join("\n");
         serde_json::from_str(&text).ok()
     }
 
@@ -306,7 +309,7 @@ mod tests {
         }
         let detected = detect(folder.path());
         let found: Vec<(&str, &str)> =
-            detected.iter().map(|it| (it.command.as_str(), it.found.as_str())).collect();
+            detected.iter().map(|test| (test.command.as_str(), test.found.as_str())).collect();
         assert_eq!(found, expected, "{files:?}");
     }
 
@@ -324,8 +327,8 @@ mod tests {
         check(&[("go.mod", "")], &[("go test ./...", "go.mod")]);
         check(&[("package.json", script)], &[("npm test", "package.json")]);
         check(&[("package.json", script), ("pnpm-lock.yaml", "")], &[("pnpm test", "package.json")]);
-        let said = r#"{"packageManager": "pnpm@9.1.0", "scripts": {"test": "vitest run"}}"#;
-        check(&[("package.json", said)], &[("pnpm test", "package.json")]);
+        let manifest = r#"{"packageManager": "pnpm@9.1.0", "scripts": {"test": "vitest run"}}"#;
+        check(&[("package.json", manifest)], &[("pnpm test", "package.json")]);
         check(&[("package.json", script), ("yarn.lock", "")], &[("yarn test", "package.json")]);
         check(&[("package.json", script), ("bun.lock", "")], &[("bun run test", "package.json")]);
         check(&[("deno.json", "{}")], &[("deno test", "deno.json")]);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use unstuck_workflow::prompt_template::{
-    Names, Params, Parsed, Variables, fenced, plain, shown, substitute, variables,
+    AllowedNames, Params, Parsed, Variables, display_value, fenced, plain, substitute, variables,
 };
 
 type Texts = BTreeMap<String, String>;
@@ -25,10 +25,10 @@ fn render(template: &str, values: &Value) -> String {
 }
 
 fn render_with(template: &str, values: &Value, uv: &Texts) -> String {
-    let parsed =
-        Parsed::parse(template, Names::Any).unwrap_or_else(|problems| panic!("{template}: {problems:?}"));
+    let parsed = Parsed::parse(template, AllowedNames::Any)
+        .unwrap_or_else(|problems| panic!("{template}: {problems:?}"));
     let params: Params = values.as_object().cloned().unwrap_or_default();
-    parsed.render(&params, &Variables::of(uv)).text
+    parsed.render(&params, &Variables::from_uv(uv)).text
 }
 
 #[track_caller]
@@ -39,7 +39,7 @@ fn check(template: &str, values: &Value, expected: &str) {
 #[track_caller]
 fn refused(template: &str, expected: &[&str]) {
     let known: BTreeSet<String> = ["summary", "failedTests", "error"].map(str::to_owned).into();
-    let problems = Parsed::parse(template, Names::Only(&known)).expect_err(template);
+    let problems = Parsed::parse(template, AllowedNames::Only(&known)).expect_err(template);
     let found: Vec<String> = problems.iter().map(ToString::to_string).collect();
     assert_eq!(found, expected, "{template}");
 }
@@ -62,10 +62,10 @@ fn recorded_variables_are_found_and_filled() {
     for row in rows(include_str!("fixtures/registry/variables.jsonl")) {
         let (text, uv) = (row["text"].as_str().expect("a text"), texts(&row["values"]));
         let names = variables(text);
-        let missing = Variables::of(&uv).missing(&names);
+        let missing = Variables::from_uv(&uv).missing(&names);
         let found = match row["question"].as_str() {
             Some("extractVariableNames") => json!(names),
-            Some("substituteVariables") => json!(substitute(text, &Variables::of(&uv))),
+            Some("substituteVariables") => json!(substitute(text, &Variables::from_uv(&uv))),
             _ => {
                 let provided: Vec<&String> = names.iter().filter(|name| !missing.contains(name)).collect();
                 json!({ "missing": missing, "provided": provided })
@@ -90,7 +90,7 @@ fn values_are_shown_by_their_kind() {
     check("{{ a.b.c }}{{a.b.x}}", &json!({"a": {"b": {"c": "1"}}}), "1(no value: a.b.x)");
     check("{{a}} {{b}}", &json!({"a": null}), "(no value: a) (no value: b)");
     check("{{a.length}}", &json!({"a": "text"}), "(no value: a.length)");
-    assert_eq!(shown(&Value::Null), None);
+    assert_eq!(display_value(&Value::Null), None);
 }
 
 #[test]
@@ -211,8 +211,8 @@ fn other_handlebars_syntax_is_refused() {
     ];
     let known: BTreeSet<String> = ["error", "failedTests", "summary"].map(str::to_owned).into();
     for template in others {
-        assert!(Parsed::parse(template, Names::Only(&known)).is_err(), "{template}");
-        assert!(Parsed::parse(template, Names::Any).is_err(), "{template}");
+        assert!(Parsed::parse(template, AllowedNames::Only(&known)).is_err(), "{template}");
+        assert!(Parsed::parse(template, AllowedNames::Any).is_err(), "{template}");
     }
 }
 
@@ -220,8 +220,8 @@ fn other_handlebars_syntax_is_refused() {
 fn blocks_are_nested_so_deep_only() {
     let nested = |levels: usize| format!("{}x{}", "{{#if a}}".repeat(levels), "{{/if}}".repeat(levels));
     assert_eq!(render(&nested(50), &json!({"a": 1})), "x");
-    assert!(Parsed::parse(&nested(51), Names::Any).is_err());
-    assert!(Parsed::parse(&"{{#each a}}".repeat(100_000), Names::Any).is_err());
+    assert!(Parsed::parse(&nested(51), AllowedNames::Any).is_err());
+    assert!(Parsed::parse(&"{{#each a}}".repeat(100_000), AllowedNames::Any).is_err());
 }
 
 #[test]
@@ -273,8 +273,8 @@ fn it_is_known_which_names_were_shown() {
         ("{{#each l}}{{#if this.y}}{{this.x}}{{/if}}{{/each}}", vec![]),
         ("{{#each l}}{{#each m}}{{this}}{{/each}}{{/each}}", vec!["m"]),
     ] {
-        let parsed = Parsed::parse(template, Names::Any).expect("a template");
-        let shown = parsed.render(&params, &Variables::of(&Texts::new())).shown;
+        let parsed = Parsed::parse(template, AllowedNames::Any).expect("a template");
+        let shown = parsed.render(&params, &Variables::from_uv(&Texts::new())).shown;
         assert_eq!(shown.iter().map(String::as_str).collect::<Vec<_>>(), names, "{template}");
     }
 }
@@ -311,17 +311,17 @@ proptest! {
     fn a_variable_is_put_in_once(value in hostile(), text in "[a-z {}]{0,12}") {
         let uv: Texts = [("x".to_owned(), value.clone()), ("secret".to_owned(), "S3CRET".to_owned())].into();
         let expected = format!("{text}|{value}|{text}");
-        prop_assert_eq!(substitute(&format!("{text}|{{uv-x}}|{text}"), &Variables::of(&uv)), expected);
+        prop_assert_eq!(substitute(&format!("{text}|{{uv-x}}|{text}"), &Variables::from_uv(&uv)), expected);
     }
 
     #[test]
     fn any_text_is_taken_or_refused_with_places(text in "([{}#/.~!>a-c@ \n]|each|if|else|this|`|\\\\){0,40}", value in hostile()) {
-        match Parsed::parse(&text, Names::Any) {
+        match Parsed::parse(&text, AllowedNames::Any) {
             Ok(parsed) => {
                 let params: Params = json!({"a": value, "b": [value, {"c": value}], "c": null}).as_object().cloned().unwrap_or_default();
-                let _total = parsed.render(&params, &Variables::of(&Texts::new()));
+                let _total = parsed.render(&params, &Variables::from_uv(&Texts::new()));
             }
-            Err(problems) => prop_assert!(problems.iter().all(|it| it.offset <= text.len() && it.line > 0)),
+            Err(problems) => prop_assert!(problems.iter().all(|problem| problem.offset <= text.len() && problem.line > 0)),
         }
     }
 }

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use unstuck_core::completion::Form;
-use unstuck_core::evidence::Origin;
+use unstuck_core::completion::AnswerSchema;
+use unstuck_core::evidence::AnswerSource;
 use unstuck_workflow::answer;
 use unstuck_workflow::answer::AnswerSources;
 use unstuck_workflow::schema::{self, Diagnostic, ResolvedSchema, Schemas, check};
@@ -128,14 +128,16 @@ fn answers_are_read_as_registries_ask_for_them() {
     let table = include_str!("fixtures/registry/answers.json");
     for case in serde_json::from_str::<Vec<AnswerCase>>(table).unwrap() {
         let form = match case.format.r#type.as_str() {
-            "json" => {
-                Form::Json { schema: case.format.schema, source: String::new(), digests: BTreeMap::new() }
-            }
-            _ => Form::TextPattern(case.format.pattern.unwrap()),
+            "json" => AnswerSchema::Json {
+                schema: case.format.schema,
+                source: String::new(),
+                digests: BTreeMap::new(),
+            },
+            _ => AnswerSchema::TextPattern(case.format.pattern.unwrap()),
         };
         let seen =
             answer::read(&form, &AnswerSources { messages: &case.messages, ..AnswerSources::default() });
-        assert_eq!(seen.parsed(), case.value, "{}: {seen:?}", case.id);
+        assert_eq!(seen.to_value(), case.value, "{}: {seen:?}", case.id);
         assert_eq!(seen.value.is_none(), !seen.violations.is_empty(), "{}", case.id);
     }
 }
@@ -151,7 +153,7 @@ fn an_answer_that_fails_names_what_is_allowed() {
             "touched": {"type": "array", "items": {"type": "string", "minLength": 1}},
         },
     });
-    let form = Form::Json { schema: Some(schema), source: String::new(), digests: BTreeMap::new() };
+    let form = AnswerSchema::Json { schema: Some(schema), source: String::new(), digests: BTreeMap::new() };
     let value = json!({"status": "done", "next": {"action": 7}, "touched": ["a", "", 3], "x y": 1});
     let seen = answer::read(&form, &AnswerSources { structured: Some(&value), ..AnswerSources::default() });
     let mut told: Vec<String> = seen.violations.iter().map(ToString::to_string).collect();
@@ -178,14 +180,17 @@ fn an_answer_that_fails_names_what_is_allowed() {
             "format:#:required",
         ]
     );
-    assert_eq!(seen.refused[0].from, Origin::StructuredOutput);
+    assert_eq!(seen.refused[0].from, AnswerSource::StructuredOutput);
 }
 
 #[test]
 fn a_property_of_an_object_that_has_none_is_named() {
     let closed = json!({"type": "object", "additionalProperties": false});
     let told = |schema: &Value, value: Value| -> Vec<String> {
-        check::violations(schema, &value).iter().map(|it| format!("{it} [{}]", it.fingerprint())).collect()
+        check::violations(schema, &value)
+            .iter()
+            .map(|violation| format!("{violation} [{}]", violation.fingerprint()))
+            .collect()
     };
     let refused = |path: &str, place: &str| {
         format!("{path}: is not allowed here: no property is [format:#{place}:additionalProperties]")
@@ -494,9 +499,9 @@ fn two_schemas_of_one_answer_are_closed_together() {
     // An object that its author explicitly closed or left open stays as it is.
     let shut = json!({"type": "object", "properties": {"a": any}, "additionalProperties": false});
     check(shut.clone(), object(json!({"b": any})), [shut.clone(), closed(json!({"a": any, "b": any}))]);
-    assert_eq!(schema::excluded(&json!({"required": ["a", "b"]}), &shut), Some("b".to_owned()));
-    assert_eq!(schema::excluded(&json!({"required": ["a"]}), &shut), None);
-    assert_eq!(schema::excluded(&json!({"required": ["b"]}), &object(json!({}))), None);
+    assert_eq!(schema::excluded_property(&json!({"required": ["a", "b"]}), &shut), Some("b".to_owned()));
+    assert_eq!(schema::excluded_property(&json!({"required": ["a"]}), &shut), None);
+    assert_eq!(schema::excluded_property(&json!({"required": ["b"]}), &object(json!({}))), None);
 }
 
 #[test]
@@ -580,7 +585,7 @@ fn complaints_have_a_place_and_a_remedy() {
         // Refused as above, and no name.
         ("a.json##", ("a.json", "##")),
     ] {
-        let (file, name) = schema::named(reference);
+        let (file, name) = schema::split_reference(reference);
         assert_eq!((file, name.as_str()), expected, "{reference}");
     }
 }
@@ -780,16 +785,16 @@ proptest! {
     ) {
         let base = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
         let whole = json!({"$defs": {"base": base}, "allOf": [schema]});
-        let original = check::Checker::new(&whole).unwrap();
+        let original = check::SchemaChecker::new(&whole).unwrap();
         let Ok(resolved) = resolve(whole.clone(), "#") else {
             // A schema that is refused as contradictory accepts no value that could be an answer.
             let mut answers = values.iter().filter(|value| value.is_object());
             prop_assert!(answers.all(|value| !original.accepts(value)), "{whole}");
             return Ok(());
         };
-        let open = check::Checker::new(&resolved.open).unwrap();
-        let merged = check::Checker::new(&resolved.schema).unwrap();
-        let closed = check::Checker::new(&resolved.closed).unwrap();
+        let open = check::SchemaChecker::new(&resolved.open).unwrap();
+        let merged = check::SchemaChecker::new(&resolved.schema).unwrap();
+        let closed = check::SchemaChecker::new(&resolved.closed).unwrap();
         for value in &values {
             prop_assert_eq!(open.accepts(value), original.accepts(value), "{} {} {}", whole, resolved.open, value);
             prop_assert!(!merged.accepts(value) || original.accepts(value), "{whole} {} {value}", resolved.schema);

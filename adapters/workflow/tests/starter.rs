@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use unstuck_workflow::registry::starter;
-use unstuck_workflow::workflow_file::{self, Loaded, Options};
+use unstuck_workflow::workflow_file::{self, LoadOptions, Loaded};
 
 #[test]
 fn the_files_of_a_starter_set_are_a_workflow_without_a_complaint() {
@@ -50,7 +50,8 @@ fn the_files_of_a_starter_set_are_a_workflow_without_a_complaint() {
         assert_eq!(names, [&["git-clean"], &found[..]].concat(), "{kind}");
         let loaded = loaded(root, &written);
         let completion = loaded.workflow.steps[0].completion.as_ref().expect("it asks for something");
-        let asked: Vec<&str> = completion.conditions.iter().map(|it| it.validator.name.as_str()).collect();
+        let asked: Vec<&str> =
+            completion.conditions.iter().map(|condition| condition.validator.name.as_str()).collect();
         assert_eq!(asked, names, "{kind}");
     }
 }
@@ -63,7 +64,7 @@ fn loaded(root: &Path, written: &[(String, String)]) -> Loaded {
         fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
         fs::write(path, text).expect("ours");
     }
-    let options = Options { workspace: root.to_owned(), strict: true, ..Options::default() };
+    let options = LoadOptions { workspace: root.to_owned(), strict: true, ..LoadOptions::default() };
     let loaded = workflow_file::load(&root.join("unstuck.yaml"), &options);
     loaded.unwrap_or_else(|rejected| panic!("{}", rejected.render(110)))
 }

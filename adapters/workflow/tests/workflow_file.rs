@@ -11,13 +11,13 @@ use proptest::prelude::*;
 use serde_json::Value;
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{
-    Baseline, Capability, CheckBy, Convergence, Gate, OnFailure, OutagePolicy, Step, Work, Worker,
-    WorkerKind, Workflow,
+    Baseline, Capability, CheckMethod, ConvergencePolicy, Gate, OnFailure, OutagePolicy, Step, StepKind,
+    Worker, WorkerKind, Workflow,
 };
-use unstuck_document::Rejected;
-use unstuck_workers::{Clients, named};
+use unstuck_document::LoadError;
+use unstuck_workers::{Clients, parse_worker};
 use unstuck_workflow::workflow_file::{
-    Loaded, Options, QuickOptions, load, parse, plan, quick, reference, save, schema,
+    LoadOptions, Loaded, QuickOptions, load, parse, plan, quick, reference, save, schema,
 };
 
 type Tree = BTreeMap<PathBuf, Vec<u8>>;
@@ -26,12 +26,12 @@ fn tree(files: &[(&str, &str)]) -> Tree {
     files.iter().map(|(name, text)| (PathBuf::from(name), text.as_bytes().to_vec())).collect()
 }
 
-fn read_with(yaml: &str, options: &Options, files: &[(&str, &str)]) -> Result<Loaded, Rejected> {
+fn read_with(yaml: &str, options: &LoadOptions, files: &[(&str, &str)]) -> Result<Loaded, LoadError> {
     parse(yaml.as_bytes(), Path::new("flow.yaml"), options, &tree(files))
 }
 
-fn read(yaml: &str) -> Result<Loaded, Rejected> {
-    read_with(yaml, &Options::default(), &[])
+fn read(yaml: &str) -> Result<Loaded, LoadError> {
+    read_with(yaml, &LoadOptions::default(), &[])
 }
 
 fn accepted(yaml: &str) -> Workflow {
@@ -41,7 +41,7 @@ fn accepted(yaml: &str) -> Workflow {
     }
 }
 
-fn report(result: &Result<Loaded, Rejected>) -> String {
+fn report(result: &Result<Loaded, LoadError>) -> String {
     let lines: Vec<String> = match result {
         Ok(loaded) if loaded.warnings.is_empty() => vec!["accepted".to_owned()],
         Ok(loaded) => loaded.warnings.iter().map(|warning| format!("warning: {warning}")).collect(),
@@ -101,7 +101,7 @@ macro_rules! cases {
 
 /// Returns a worker that is a command line.
 fn by(goal: &str, command: &str) -> Worker {
-    named(command, goal, &Clients::new()).expect("a command line")
+    parse_worker(command, goal, &Clients::new()).expect("a command line")
 }
 
 mod files {
@@ -276,8 +276,12 @@ mod files {
 
     #[test]
     fn bytes_that_are_no_utf8_are_named_with_their_place() {
-        let result =
-            parse(b"name: t\ndescription: \xff\n", Path::new("flow.yaml"), &Options::default(), &Tree::new());
+        let result = parse(
+            b"name: t\ndescription: \xff\n",
+            Path::new("flow.yaml"),
+            &LoadOptions::default(),
+            &Tree::new(),
+        );
         expect![[r#"
             flow.yaml:2:14: not UTF-8; save the file as UTF-8
         "#]]
@@ -287,13 +291,13 @@ mod files {
     #[test]
     fn a_byte_order_mark_is_skipped() {
         let bytes = [b"\xef\xbb\xbf".as_slice(), step("").as_bytes()].concat();
-        assert!(parse(&bytes, Path::new("flow.yaml"), &Options::default(), &Tree::new()).is_ok());
+        assert!(parse(&bytes, Path::new("flow.yaml"), &LoadOptions::default(), &Tree::new()).is_ok());
     }
 
     #[test]
     fn more_than_one_mebibyte_is_refused() {
         let bytes = vec![b'#'; 1024 * 1024 + 1];
-        let result = parse(&bytes, Path::new("flow.yaml"), &Options::default(), &Tree::new());
+        let result = parse(&bytes, Path::new("flow.yaml"), &LoadOptions::default(), &Tree::new());
         expect![[r#"
             flow.yaml: larger than 1048576 bytes
         "#]]
@@ -313,7 +317,7 @@ mod files {
 
     #[test]
     fn a_file_that_is_not_there_says_so() {
-        let result = load(Path::new("/nowhere/flow.yaml"), &Options::default());
+        let result = load(Path::new("/nowhere/flow.yaml"), &LoadOptions::default());
         expect![[r#"
             /nowhere/flow.yaml: cannot read the file: there is no such file
         "#]]
@@ -326,7 +330,7 @@ mod files {
         std::fs::write(folder.path().join("flow.yaml"), steps("a: {workflow: c.yaml}")).expect("a file");
         std::fs::write(folder.path().join("c.yaml"), step("bogus: 1")).expect("a file");
         std::fs::write(folder.path().join("agents.yaml"), "version: 1\nagents: {}\n").expect("a file");
-        let options = Options { workspace: folder.path().to_owned(), ..Options::default() };
+        let options = LoadOptions { workspace: folder.path().to_owned(), ..LoadOptions::default() };
         expect![[r#"
             agents.yaml:1:10: version: found the number 1; put it in quotes: version: "1"
             c.yaml:9:5: steps.a.bogus: unknown key; the keys are listed in docs/workflow-reference.md, and by: unstuck check --schema
@@ -340,7 +344,7 @@ mod files {
         let text = step("completion_conditions: [tests-pass]")
             .replace("steps:", "steps_registry: nope.json\nsteps:");
         std::fs::write(folder.path().join("flow.yaml"), text).expect("a file");
-        let options = Options { workspace: folder.path().to_owned(), ..Options::default() };
+        let options = LoadOptions { workspace: folder.path().to_owned(), ..LoadOptions::default() };
         let rejected = load(&folder.path().join("flow.yaml"), &options).expect_err("there is no registry");
         expect![[r#"
             flow.yaml:4:17: steps_registry: nope.json: cannot read the file: there is no such file
@@ -354,7 +358,7 @@ mod files {
     #[test]
     fn a_folder_is_no_file() {
         let folder = tempfile::tempdir().expect("a folder");
-        let result = load(folder.path(), &Options::default());
+        let result = load(folder.path(), &LoadOptions::default());
         assert!(report(&result).ends_with(": cannot read the file: not a file\n"));
     }
 
@@ -701,7 +705,7 @@ mod steps_and_workers {
         assert_eq!((step.max_retries, step.max_iterations), (0, 1));
         assert_eq!(step.on_failure, OnFailure::Abort);
         assert!(!step.require_change && step.check.is_none() && step.convergence.is_none());
-        let Work::Worker(worker) = step.work else { panic!("a worker") };
+        let StepKind::Worker(worker) = step.work else { panic!("a worker") };
         assert_eq!((worker.kind, worker.workspace.as_str()), (WorkerKind::Custom, "."));
     }
 
@@ -716,7 +720,7 @@ mod steps_and_workers {
 
     #[test]
     fn command_line_limit_replaces_the_limit_of_the_file() {
-        let options = Options { max_iterations: Some(9), ..Options::default() };
+        let options = LoadOptions { max_iterations: Some(9), ..LoadOptions::default() };
         let yaml =
             checked("worker: CUSTOM\ninstructions: x\ncapabilities: [READ]") + &format!("  b: {{{GOOD}}}\n");
         let workflow = read_with(&yaml, &options, &[]).expect("a good file").workflow;
@@ -726,7 +730,7 @@ mod steps_and_workers {
 
     #[test]
     fn strict_turns_warnings_into_errors() {
-        let options = Options { strict: true, ..Options::default() };
+        let options = LoadOptions { strict: true, ..LoadOptions::default() };
         let result = read_with(&step("max_iterations: 7"), &options, &[]);
         assert!(result.is_err());
         expect![[r#"
@@ -821,15 +825,15 @@ mod checks {
             )))
             .by
         };
-        assert!(matches!(by("worker: CUSTOM"), CheckBy::Exit(_)));
-        assert!(matches!(by("worker: CLAUDE_CODE"), CheckBy::Agent(_)));
-        assert!(matches!(by("worker: COMMAND\ncommand: llm"), CheckBy::Agent(_)));
+        assert!(matches!(by("worker: CUSTOM"), CheckMethod::Exit(_)));
+        assert!(matches!(by("worker: CLAUDE_CODE"), CheckMethod::Agent(_)));
+        assert!(matches!(by("worker: COMMAND\ncommand: llm"), CheckMethod::Agent(_)));
     }
 
     #[test]
     fn claim_has_a_separate_decision_file() {
         let check = first_check(&checked("claim: true"));
-        assert_eq!((check.by, check.max_parse_failures), (CheckBy::Claim, 3));
+        assert_eq!((check.by, check.max_parse_failures), (CheckMethod::Claim, 3));
         assert_eq!(check.decision_file.as_deref(), Some(".unstuck/{{completion_check_id}}.json"));
         let check = first_check(&checked("claim: true\ndecision_file: out/v.json\nmax_parse_failures: 5"));
         assert_eq!((check.decision_file.as_deref(), check.max_parse_failures), (Some("out/v.json"), 5));
@@ -1003,7 +1007,7 @@ mod catalogs {
 
     #[track_caller]
     fn with(catalog: &str, yaml: &str, expected: &Expect) {
-        expected.assert_eq(&report(&read_with(yaml, &Options::default(), &[("agents.yaml", catalog)])));
+        expected.assert_eq(&report(&read_with(yaml, &LoadOptions::default(), &[("agents.yaml", catalog)])));
     }
 
     #[test]
@@ -1163,8 +1167,9 @@ mod catalogs {
     #[test]
     fn a_profile_also_fills_a_check() {
         let yaml = checked("agent: r\ninstructions: judge\ndecision_file: v.json");
-        let loaded = read_with(&yaml, &Options::default(), &[("agents.yml", CATALOG)]).expect("a good file");
-        let Some(CheckBy::Agent(worker)) = loaded.workflow.steps[0].check.as_ref().map(|check| &check.by)
+        let loaded =
+            read_with(&yaml, &LoadOptions::default(), &[("agents.yml", CATALOG)]).expect("a good file");
+        let Some(CheckMethod::Agent(worker)) = loaded.workflow.steps[0].check.as_ref().map(|check| &check.by)
         else {
             panic!("an agent")
         };
@@ -1182,13 +1187,13 @@ mod catalogs {
             (profile("beside"), profile("env"), profile("first"), profile("last"));
         let files =
             [("agents.yaml", &*beside), ("env.yaml", &*env), ("first.yaml", &*first), ("last.yaml", &*last)];
-        let model = |options: &Options| {
+        let model = |options: &LoadOptions| {
             let loaded =
                 read_with(&steps("a: {agent: r, instructions: x}"), options, &files).expect("a good file");
-            let Work::Worker(worker) = &loaded.workflow.steps[0].work else { panic!("a worker") };
+            let StepKind::Worker(worker) = &loaded.workflow.steps[0].work else { panic!("a worker") };
             worker.model.clone().expect("a model")
         };
-        let mut options = Options::default();
+        let mut options = LoadOptions::default();
         assert_eq!(model(&options), "beside");
         options.agents_env = Some("env.yaml:".to_owned());
         assert_eq!(model(&options), "env");
@@ -1198,7 +1203,7 @@ mod catalogs {
 
     #[test]
     fn a_named_catalog_that_is_not_there_is_an_error() {
-        let options = Options { agents_files: vec!["team.yaml".into()], ..Options::default() };
+        let options = LoadOptions { agents_files: vec!["team.yaml".into()], ..LoadOptions::default() };
         expect![[r#"
             team.yaml: cannot read the agent catalog: there is no such file
         "#]]
@@ -1215,7 +1220,7 @@ mod subworkflows {
 
     #[track_caller]
     fn with(files: &[(&str, &str)], yaml: &str, expected: &Expect) {
-        expected.assert_eq(&report(&read_with(yaml, &Options::default(), files)));
+        expected.assert_eq(&report(&read_with(yaml, &LoadOptions::default(), files)));
     }
 
     #[test]
@@ -1225,8 +1230,8 @@ mod subworkflows {
         let yaml = steps(
             "a: {workflow: ./sub/c.yaml, exports: [{from: a, artifact: o, as: p}], bubble_subworkflow_events: true}\nb: {worker: CUSTOM, instructions: x, capabilities: [READ], depends_on: [a], inputs: [{from: a, artifact: p}]}",
         );
-        let loaded = read_with(&yaml, &Options::default(), &files).expect("a good file");
-        let Work::Subworkflow(call) = &loaded.workflow.steps[0].work else { panic!("a subworkflow") };
+        let loaded = read_with(&yaml, &LoadOptions::default(), &files).expect("a good file");
+        let StepKind::Subworkflow(call) = &loaded.workflow.steps[0].work else { panic!("a subworkflow") };
         assert_eq!((call.workflow.steps.len(), call.exports_replace), (1, false));
         assert_eq!((call.path.as_str(), call.event_prefix.as_deref()), ("./sub/c.yaml", Some("a")));
     }
@@ -1237,8 +1242,8 @@ mod subworkflows {
         let yaml = steps(
             "a: {workflow: c.yaml, max_iterations: 3, completion_check: {worker: CUSTOM, instructions: x, capabilities: [READ]}}",
         );
-        let loaded = read_with(&yaml, &Options::default(), &[("c.yaml", &child)]).expect("a good file");
-        let Work::Subworkflow(call) = &loaded.workflow.steps[0].work else { panic!("a subworkflow") };
+        let loaded = read_with(&yaml, &LoadOptions::default(), &[("c.yaml", &child)]).expect("a good file");
+        let StepKind::Subworkflow(call) = &loaded.workflow.steps[0].work else { panic!("a subworkflow") };
         assert!(call.exports_replace);
     }
 
@@ -1252,7 +1257,7 @@ mod subworkflows {
         {
             let report = report(&read_with(
                 &steps(&lines.join("\n")),
-                &Options::default(),
+                &LoadOptions::default(),
                 &[("c.yaml", &step(check))],
             ));
             assert!(
@@ -1400,7 +1405,7 @@ mod subworkflows {
         let (b, c, d) = (calls("c.yaml"), calls("d.yaml"), child());
         let result = read_with(
             &calls("b.yaml"),
-            &Options::default(),
+            &LoadOptions::default(),
             &[("b.yaml", &b), ("c.yaml", &c), ("d.yaml", &d)],
         );
         assert!(report(&result).contains("more than 256 calls of subworkflows in all"));
@@ -1412,9 +1417,9 @@ mod subworkflows {
         let inner = "version: \"1\"\nagents: {s: {worker: CLAUDE_CODE, capabilities: [READ]}}\n";
         let child = steps("a: {agent: r, instructions: x}\nb: {agent: s, instructions: x}");
         let files = [("agents.yaml", outer), ("sub/agents.yaml", inner), ("sub/c.yaml", &*child)];
-        let loaded =
-            read_with(&steps("a: {workflow: sub/c.yaml}"), &Options::default(), &files).expect("a good file");
-        let Work::Subworkflow(call) = &loaded.workflow.steps[0].work else { panic!("a subworkflow") };
+        let loaded = read_with(&steps("a: {workflow: sub/c.yaml}"), &LoadOptions::default(), &files)
+            .expect("a good file");
+        let StepKind::Subworkflow(call) = &loaded.workflow.steps[0].work else { panic!("a subworkflow") };
         let kinds: Vec<WorkerKind> = call.workflow.steps.iter().map(kind).collect();
         assert_eq!(kinds, [WorkerKind::CodexCli, WorkerKind::ClaudeCode]);
     }
@@ -1434,8 +1439,8 @@ mod subworkflows {
 
 fn kind(step: &Step) -> WorkerKind {
     match &step.work {
-        Work::Worker(worker) => worker.kind,
-        Work::Subworkflow(_) => panic!("a worker"),
+        StepKind::Worker(worker) => worker.kind,
+        StepKind::Subworkflow(_) => panic!("a worker"),
     }
 }
 
@@ -1553,7 +1558,8 @@ mod recorded {
     fn catalogs_are_taken_and_refused_as_they_were() {
         let mut said = String::new();
         for row in rows(include_str!("fixtures/workflow_file/catalog.jsonl")) {
-            let result = read_with(&step(""), &Options::default(), &[("agents.yaml", field(&row, "yaml"))]);
+            let result =
+                read_with(&step(""), &LoadOptions::default(), &[("agents.yaml", field(&row, "yaml"))]);
             same_or_known(field(&row, "about"), row.get("peer").is_some(), result.is_ok());
             said += &format!("# {}\n{}", field(&row, "about"), report(&result));
         }
@@ -1569,8 +1575,8 @@ mod recorded {
                 field(&row, "step_yaml")
             );
             let loaded =
-                read_with(&yaml, &Options::default(), &[("agents.yaml", catalog)]).expect("a good file");
-            let Work::Worker(worker) = &loaded.workflow.steps[0].work else { panic!("a worker") };
+                read_with(&yaml, &LoadOptions::default(), &[("agents.yaml", catalog)]).expect("a good file");
+            let StepKind::Worker(worker) = &loaded.workflow.steps[0].work else { panic!("a worker") };
             let peer = &row["peer"];
             assert_eq!(worker.kind.as_str(), field(peer, "worker"));
             assert_eq!(worker.instructions, field(peer, "instructions"));
@@ -1651,9 +1657,9 @@ mod command_lines {
         let check = step.check.as_ref().expect("a check");
         assert_eq!(
             (&check.by, check.decision_file.as_deref()),
-            (&CheckBy::Claim, Some(".unstuck/decision.json"))
+            (&CheckMethod::Claim, Some(".unstuck/decision.json"))
         );
-        let Work::Worker(worker) = &step.work else { panic!("a worker") };
+        let StepKind::Worker(worker) = &step.work else { panic!("a worker") };
         assert_eq!((worker.kind, worker.command.as_deref()), (WorkerKind::Command, Some("claude -p")));
         assert_eq!(worker.instructions, "Make the tests pass.\nAll of them.");
     }
@@ -1665,7 +1671,7 @@ mod command_lines {
         let workflow = quick(&by("goal", "true"), &checks, &options);
         let step = &workflow.steps[0];
         let check = step.check.as_ref().expect("a check");
-        let CheckBy::Commands(commands) = &check.by else { panic!("commands") };
+        let CheckMethod::Commands(commands) = &check.by else { panic!("commands") };
         let gates: Vec<_> = commands.iter().map(|command| (command.run.as_str(), command.gate)).collect();
         assert_eq!(gates, [("cargo test", Gate::Pass), ("cargo clippy", Gate::NoNewFailures)]);
         assert_eq!((check.baseline, check.observations), (Baseline::Gate, 2));
@@ -1694,7 +1700,7 @@ mod command_lines {
             ..none.clone()
         };
         let scope = QuickOptions {
-            scope: Convergence {
+            scope: ConvergencePolicy {
                 allowed_paths: texts(&["src/**", "docs/[a-z]*.md", "{a,b}"]),
                 protected_paths: texts(&["tests/**"]),
                 max_changed_files: Some(20),
@@ -1704,7 +1710,7 @@ mod command_lines {
                     capabilities: vec![Capability::Read],
                     ..by("", "claude --print")
                 }),
-                ..Convergence::default()
+                ..ConvergencePolicy::default()
             },
             reports: texts(&["target/**/TEST-*.xml"]),
             ..none.clone()
@@ -1741,7 +1747,7 @@ mod command_lines {
         let once = refused(QuickOptions { max_iterations: Some(1), ..QuickOptions::default() });
         assert!(once.contains("steps.work.max_iterations"), "{once}");
         let no_file = refused(QuickOptions {
-            scope: Convergence { max_changed_files: Some(0), ..Convergence::default() },
+            scope: ConvergencePolicy { max_changed_files: Some(0), ..ConvergencePolicy::default() },
             ..QuickOptions::default()
         });
         assert!(no_file.contains("max_changed_files"), "{no_file}");
@@ -1753,7 +1759,10 @@ mod command_lines {
     fn a_saved_file_can_be_read_by_people() {
         let options = QuickOptions {
             no_worse: vec!["cargo clippy".to_owned()],
-            scope: Convergence { allowed_paths: vec!["src/**".to_owned()], ..Convergence::default() },
+            scope: ConvergencePolicy {
+                allowed_paths: vec!["src/**".to_owned()],
+                ..ConvergencePolicy::default()
+            },
             ..QuickOptions::default()
         };
         let checks = ["cargo test".to_owned()];
@@ -1923,7 +1932,7 @@ mod plans {
         let child = checked("worker: CUSTOM\ninstructions: x\ncapabilities: [READ]")
             .replace("timeout: 5m", "timeout: 600h");
         let yaml = steps("a: {workflow: c.yaml, timeout: 600h, max_iterations: 3, max_retries: 1, on_failure: retry, completion_check: {worker: CUSTOM, instructions: x, capabilities: [READ], timeout: 10m}}").replace("5m", "6000h");
-        let loaded = read_with(&yaml, &Options::default(), &[("c.yaml", &child)]).expect("a good file");
+        let loaded = read_with(&yaml, &LoadOptions::default(), &[("c.yaml", &child)]).expect("a good file");
         expect![[r#"
             t: 1 step, bound 6000 h
 
@@ -2029,7 +2038,7 @@ mod links {
             (top("context_dir: AT/views"), &["out", "dangling"]),
             (calls, &["out", "dangling", "."]),
         ] {
-            let options = Options { workspace: workspace.clone(), ..Options::default() };
+            let options = LoadOptions { workspace: workspace.clone(), ..LoadOptions::default() };
             let said = |at: &str| {
                 let file = workspace.join("flow.yaml");
                 fs::write(&file, text.replace("AT", at)).expect("ours");
@@ -2049,7 +2058,7 @@ mod properties {
     use super::*;
 
     /// Checks that every complaint has a place inside its file.
-    fn places_are_inside(text: &str, result: &Result<Loaded, Rejected>) -> Result<(), TestCaseError> {
+    fn places_are_inside(text: &str, result: &Result<Loaded, LoadError>) -> Result<(), TestCaseError> {
         let empty = Vec::new();
         let complaints = match result {
             Ok(loaded) => &loaded.warnings,
@@ -2083,7 +2092,7 @@ mod properties {
     proptest! {
         #[test]
         fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-            let _ = parse(&bytes, Path::new("flow.yaml"), &Options::default(), &Tree::new());
+            let _ = parse(&bytes, Path::new("flow.yaml"), &LoadOptions::default(), &Tree::new());
         }
 
         #[test]
@@ -2094,7 +2103,7 @@ mod properties {
 
         #[test]
         fn a_catalog_of_anything_never_panics(text in "(version: \"1\"\nagents:\n)?[-a-d0-9:,{}\\[\\]&*!\\n ]{0,100}") {
-            let _ = read_with(&steps("a: {agent: a}"), &Options::default(), &[("agents.yaml", &text)]);
+            let _ = read_with(&steps("a: {agent: a}"), &LoadOptions::default(), &[("agents.yaml", &text)]);
         }
 
         #[test]

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use unstuck_workspace::snapshot::{Git, Options, Snapshots};
+use unstuck_workspace::snapshot::{Git, SnapshotOptions, Snapshots};
 
 const FOLDERS: usize = 1000;
 const FILES: usize = 50;
@@ -30,7 +30,8 @@ fn main() {
     let limit_later = timed(|| git_snapshot(&workspace, scratch.path()));
     println!("limit: git, first: {}; nothing changed: {}", ms(limit_first), ms(limit_later));
 
-    let snapshots = Snapshots::open(&scratch.path().join("snapshots.git"), &workspace, &Options::default());
+    let snapshots =
+        Snapshots::open(&scratch.path().join("snapshots.git"), &workspace, &SnapshotOptions::default());
     let snapshots = snapshots.expect("snapshots");
     let mut first = None;
     let span = timed(|| first = Some(snapshots.take(None).expect("a snapshot")));

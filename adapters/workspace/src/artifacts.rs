@@ -14,7 +14,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use unstuck_core::id::StepId;
-use unstuck_core::workflow::{Export, Input, Output};
+use unstuck_core::workflow::{ArtifactExport, Input, Output};
 
 use unstuck_files::private_dir::{self, PrivateDir};
 use unstuck_files::safe_dir::{self, FILE, FOLDER, FileMeta, LEADS_OUT, LINK, SafeDir, TYPE};
@@ -70,21 +70,22 @@ pub fn collect_outputs(
     let mut warnings = Vec::new();
     for output in outputs {
         let artifact = format!("output \"{}\"", output.name);
-        let mut copy = Copy::of(&artifact, is_stopped);
-        let found = match source_of(workspace, Path::new(&output.path)) {
-            Ok(Some(found)) => found,
+        let mut copy = CopyJob::new(&artifact, is_stopped);
+        let source = match find_source(workspace, Path::new(&output.path)) {
+            Ok(Some(entry)) => entry,
             Ok(None) => {
                 warnings.push(format!("{artifact} is missing: there is no {}", output.path));
                 continue;
             }
-            Err(problem) => return Err(copy.ended_by(problem)),
+            Err(problem) => return Err(copy.to_error(problem)),
         };
-        let copied = own_folder_of(context, step, is_stopped).and_then(|(own, here)| {
+        let copied = open_step_folder(context, step, is_stopped).and_then(|(own, here)| {
             copy.skipped = [context.open(), own.try_clone()].into_iter().flatten().collect();
-            let entry = |copy: &mut Copy<'_>, staging: &SafeDir, at: &Path| copy.output(&found, staging, at);
+            let entry =
+                |copy: &mut CopyJob<'_>, staging: &SafeDir, at: &Path| copy.copy_output(&source, staging, at);
             copy.replace(&own, &here, &output.name, entry)
         });
-        copy.end(copied, &mut warnings)?;
+        copy.finish(copied, &mut warnings)?;
     }
     Ok(warnings)
 }
@@ -103,22 +104,22 @@ pub fn copy_inputs(
     let mut warnings = Vec::new();
     for input in inputs {
         let artifact = format!("input \"{}\" of step \"{}\"", input.artifact, input.from);
-        let mut copy = Copy::of(&artifact, is_stopped);
+        let mut copy = CopyJob::new(&artifact, is_stopped);
         let kept = context.join(input.from.as_str());
-        let copied = match kept_in(&kept, &input.artifact) {
+        let copied = match open_artifact(&kept, &input.artifact) {
             Ok(None) => {
                 warnings.push(format!("{artifact} is missing: the step has not produced it"));
                 continue;
             }
-            Ok(Some(source)) => root_of(workspace).and_then(|root| {
+            Ok(Some(source)) => open_root(workspace).and_then(|root| {
                 copy.skipped = context.open().into_iter().collect();
                 let to = workspace.join(&input.r#as);
                 let target = make_folder(&root, input.r#as.as_bytes(), &to)?;
-                copy.content(&source, &kept.path().join(&input.artifact), &target, &to, 0)
+                copy.copy_content(&source, &kept.path().join(&input.artifact), &target, &to, 0)
             }),
             Err(problem) => Err(problem),
         };
-        copy.end(copied, &mut warnings)?;
+        copy.finish(copied, &mut warnings)?;
     }
     Ok(warnings)
 }
@@ -133,24 +134,25 @@ pub fn copy_exports(
     child_context: &PrivateDir,
     context: &PrivateDir,
     step: &StepId,
-    exports: &[Export],
+    exports: &[ArtifactExport],
     overlap: Overlap,
     is_stopped: IsStopped<'_>,
 ) -> Result<Vec<String>, ArtifactError> {
     let mut warnings = Vec::new();
     for export in exports {
         let artifact = format!("export \"{}\" of step \"{}\"", export.artifact, export.from);
-        let mut copy = Copy::of(&artifact, is_stopped);
+        let mut copy = CopyJob::new(&artifact, is_stopped);
         let kept = child_context.join(export.from.as_str());
         let from = kept.path().join(&export.artifact);
-        let copied = match kept_in(&kept, &export.artifact) {
+        let copied = match open_artifact(&kept, &export.artifact) {
             Ok(None) => {
                 warnings.push(format!("{artifact} is missing: the child run has not produced it"));
                 continue;
             }
-            Ok(Some(source)) => own_folder_of(context, step, is_stopped).and_then(|(own, here)| {
-                let all =
-                    |copy: &mut Copy<'_>, to: &SafeDir, at: &Path| copy.content(&source, &from, to, at, 0);
+            Ok(Some(source)) => open_step_folder(context, step, is_stopped).and_then(|(own, here)| {
+                let all = |copy: &mut CopyJob<'_>, to: &SafeDir, at: &Path| {
+                    copy.copy_content(&source, &from, to, at, 0)
+                };
                 match overlap {
                     Overlap::Replace => copy.replace(&own, &here, &export.r#as, all),
                     Overlap::Merge => {
@@ -161,7 +163,7 @@ pub fn copy_exports(
             }),
             Err(problem) => Err(problem),
         };
-        copy.end(copied, &mut warnings)?;
+        copy.finish(copied, &mut warnings)?;
     }
     Ok(warnings)
 }
@@ -184,16 +186,16 @@ enum Problem {
     Stopped,
 }
 
-fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, Problem> {
+fn with_path<T>(path: &Path, result: io::Result<T>) -> Result<T, Problem> {
     result.map_err(|error| Problem::At(path.to_owned(), error))
 }
 
-fn wrong<T>(path: &Path, what: &str) -> Result<T, Problem> {
+fn path_error<T>(path: &Path, what: &str) -> Result<T, Problem> {
     Err(Problem::At(path.to_owned(), io::Error::other(what.to_owned())))
 }
 
 /// The entry that a declared path leads to.
-struct Found {
+struct SourceEntry {
     /// The folder that it is in.
     folder: SafeDir,
     /// Its name in there; `None` for the folder itself.
@@ -203,7 +205,7 @@ struct Found {
     path: PathBuf,
 }
 
-struct Copy<'a> {
+struct CopyJob<'a> {
     artifact: &'a str,
     is_stopped: IsStopped<'a>,
     /// Folders that are left out where they are met: the context folder is no part of an artifact.
@@ -213,13 +215,13 @@ struct Copy<'a> {
     warnings: Vec<String>,
 }
 
-impl<'a> Copy<'a> {
-    fn of(artifact: &'a str, is_stopped: IsStopped<'a>) -> Self {
+impl<'a> CopyJob<'a> {
+    fn new(artifact: &'a str, is_stopped: IsStopped<'a>) -> Self {
         let (bytes_left, files_left) = (BYTES_MAX, FILES_MAX);
         Self { artifact, is_stopped, skipped: Vec::new(), bytes_left, files_left, warnings: Vec::new() }
     }
 
-    fn ended_by(&self, problem: Problem) -> ArtifactError {
+    fn to_error(&self, problem: Problem) -> ArtifactError {
         let artifact = self.artifact.to_owned();
         match problem {
             Problem::At(path, reason) => ArtifactError::Refused { artifact, path, reason },
@@ -231,35 +233,35 @@ impl<'a> Copy<'a> {
     }
 
     /// Finishes the copy and adds its warnings to `all`.
-    fn end(mut self, copied: Result<(), Problem>, all: &mut Vec<String>) -> Result<(), ArtifactError> {
+    fn finish(mut self, copied: Result<(), Problem>, all: &mut Vec<String>) -> Result<(), ArtifactError> {
         match copied {
             Ok(()) => {}
             Err(Problem::TooMuch(what)) => self.warnings.push(format!("{} {what}", self.artifact)),
-            Err(problem) => return Err(self.ended_by(problem)),
+            Err(problem) => return Err(self.to_error(problem)),
         }
         all.append(&mut self.warnings);
         Ok(())
     }
 
-    fn go_on(&self) -> Result<(), Problem> {
+    fn check_stopped(&self) -> Result<(), Problem> {
         if (self.is_stopped)() { Err(Problem::Stopped) } else { Ok(()) }
     }
 
-    fn output(&mut self, found: &Found, staging: &SafeDir, at: &Path) -> Result<(), Problem> {
-        let Some(name) = &found.name else {
-            return self.content(&found.folder, &found.path, staging, at, 0);
+    fn copy_output(&mut self, source: &SourceEntry, staging: &SafeDir, at: &Path) -> Result<(), Problem> {
+        let Some(name) = &source.name else {
+            return self.copy_content(&source.folder, &source.path, staging, at, 0);
         };
-        match found.folder.open(name) {
-            Ok(folder) => self.content(&folder, &found.path, staging, at, 0),
+        match source.folder.open(name) {
+            Ok(folder) => self.copy_content(&folder, &source.path, staging, at, 0),
             Err(_) => {
-                let to = at.join(&*safe_dir::as_path(&found.declared));
-                self.entry((&found.folder, name, &found.path), (staging, &found.declared, &to), 0)
+                let to = at.join(&*safe_dir::as_path(&source.declared));
+                self.copy_entry((&source.folder, name, &source.path), (staging, &source.declared, &to), 0)
             }
         }
     }
 
     /// Copies the content of one folder over another.
-    fn content(
+    fn copy_content(
         &mut self,
         source: &SafeDir,
         from: &Path,
@@ -267,82 +269,82 @@ impl<'a> Copy<'a> {
         to: &Path,
         depth: usize,
     ) -> Result<(), Problem> {
-        let seen = at(from, source.seen())?;
-        let mut names = at(from, source.names())?;
+        let meta = with_path(from, source.own_metadata())?;
+        let mut names = with_path(from, source.names())?;
         names.sort_unstable();
         for name in names {
             let (from, to) = (from.join(&*safe_dir::as_path(&name)), to.join(&*safe_dir::as_path(&name)));
-            self.entry((source, &name, &from), (target, &name, &to), depth)?;
+            self.copy_entry((source, &name, &from), (target, &name, &to), depth)?;
         }
-        at(to, target.set_permissions(seen.mode & 0o777 | 0o700))
+        with_path(to, target.set_permissions(meta.mode & 0o777 | 0o700))
     }
 
-    fn entry(
+    fn copy_entry(
         &mut self,
         source: (&SafeDir, &[u8], &Path),
         target: (&SafeDir, &[u8], &Path),
         depth: usize,
     ) -> Result<(), Problem> {
         let (folder, name, from) = source;
-        self.go_on()?;
-        let seen = at(from, folder.look(name))?;
-        if seen.is(FOLDER) && self.is_skipped(&seen) {
+        self.check_stopped()?;
+        let meta = with_path(from, folder.metadata(name))?;
+        if meta.is(FOLDER) && self.is_skipped(&meta) {
             return Ok(());
         }
         self.files_left = self.files_left.checked_sub(1).ok_or_else(|| {
             Problem::TooMuch(format!("is not kept as a whole: it holds more than {FILES_MAX} files"))
         })?;
-        match seen.mode & TYPE {
+        match meta.mode & TYPE {
             FOLDER if depth == DEPTH_MAX => Err(Problem::TooMuch(format!(
                 "is not kept as a whole: it holds more than {DEPTH_MAX} folders in each other"
             ))),
             FOLDER => {
-                let here = at(from, folder.open(name))?;
+                let here = with_path(from, folder.open(name))?;
                 let there = make_folder(target.0, target.1, target.2)?;
-                self.content(&here, from, &there, target.2, depth + 1)
+                self.copy_content(&here, from, &there, target.2, depth + 1)
             }
-            LINK | FILE => self.leaf(source, target, seen),
+            LINK | FILE => self.copy_leaf(source, target, meta),
             _ => {
-                self.left_out(from);
+                self.warn_left_out(from);
                 Ok(())
             }
         }
     }
 
-    fn is_skipped(&self, seen: &FileMeta) -> bool {
-        let of = |seen: &FileMeta| (seen.stamp.device, seen.stamp.node);
-        self.skipped.iter().any(|it| it.seen().is_ok_and(|it| of(&it) == of(seen)))
+    fn is_skipped(&self, meta: &FileMeta) -> bool {
+        let of = |meta: &FileMeta| (meta.stamp.device, meta.stamp.node);
+        self.skipped.iter().any(|folder| folder.own_metadata().is_ok_and(|other| of(&other) == of(meta)))
     }
 
-    fn left_out(&mut self, path: &Path) {
+    fn warn_left_out(&mut self, path: &Path) {
         let (artifact, path) = (self.artifact, path.display());
         self.warnings.push(format!("{artifact} is incomplete: {path} is a pipe, socket or device"));
     }
 
     /// Copies a file or a link, in place of what has the name, unless that is a folder.
-    fn leaf(
+    fn copy_leaf(
         &mut self,
         (source, name, from): (&SafeDir, &[u8], &Path),
         (target, new_name, to): (&SafeDir, &[u8], &Path),
-        seen: FileMeta,
+        meta: FileMeta,
     ) -> Result<(), Problem> {
-        if target.look(new_name).is_ok_and(|there| there.is(FOLDER)) {
-            return wrong(to, "a folder is where a file must go");
+        if target.metadata(new_name).is_ok_and(|there| there.is(FOLDER)) {
+            return path_error(to, "a folder is where a file must go");
         }
-        let (temporary, made) = if seen.is(LINK) {
-            let leads_to = at(from, source.read_link(name))?;
+        let (temporary, made) = if meta.is(LINK) {
+            let leads_to = with_path(from, source.read_link(name))?;
             let made = private_dir::make_beside(|temporary| target.make_link(temporary, &leads_to));
-            (at(to, made)?.0, Ok(()))
+            (with_path(to, made)?.0, Ok(()))
         } else {
-            let file = at(from, source.open_file(name))?;
-            let now = at(from, safe_dir::look_at(&file))?;
+            let file = with_path(from, source.open_file(name))?;
+            let now = with_path(from, safe_dir::metadata_of(&file))?;
             // Something else may have taken its place meanwhile.
             if !now.is(FILE) {
-                self.left_out(from);
+                self.warn_left_out(from);
                 return Ok(());
             }
-            let (temporary, copy) = at(to, private_dir::create_beside(target))?;
-            (temporary, self.bytes((file, from, now), (copy, to)))
+            let (temporary, copy) = with_path(to, private_dir::create_beside(target))?;
+            (temporary, self.copy_bytes((file, from, now), (copy, to)))
         };
         let problem = made.err();
         let ready = match problem {
@@ -350,37 +352,37 @@ impl<'a> Copy<'a> {
             None => target.own_like(target, &temporary),
         };
         let placed = private_dir::place(target, &temporary, new_name, ready);
-        problem.map_or_else(|| at(to, placed), Err)
+        problem.map_or_else(|| with_path(to, placed), Err)
     }
 
     /// Copies what is in a file, and leaves its holes holes.
-    fn bytes(
+    fn copy_bytes(
         &mut self,
-        (mut file, from, seen): (File, &Path, FileMeta),
+        (mut file, from, meta): (File, &Path, FileMeta),
         (mut copy, to): (File, &Path),
     ) -> Result<(), Problem> {
         if safe_dir::share_content(&file, &copy).is_err() {
             // Data that is added meanwhile is left out.
-            let (mut done, size) = (0, seen.stamp.size);
-            while let Some((begin, end)) = at(from, safe_dir::next_content(&file, done, size))? {
+            let (mut done, size) = (0, meta.stamp.size);
+            while let Some((begin, end)) = with_path(from, safe_dir::next_content(&file, done, size))? {
                 let end = end.min(size);
                 if begin >= end {
                     break;
                 }
-                at(to, copy.seek(SeekFrom::Start(begin)))?;
-                done = begin + self.piece((&mut file, from), (&mut copy, to), end - begin)?;
+                with_path(to, copy.seek(SeekFrom::Start(begin)))?;
+                done = begin + self.copy_piece((&mut file, from), (&mut copy, to), end - begin)?;
                 if done < end {
                     break; // It became shorter.
                 }
             }
-            let size_now = at(from, file.metadata())?.len();
-            at(to, copy.set_len(size.min(size_now)))?;
+            let size_now = with_path(from, file.metadata())?.len();
+            with_path(to, copy.set_len(size.min(size_now)))?;
         }
-        at(to, safe_dir::set_permissions(&copy, seen.mode & 0o777))
+        with_path(to, safe_dir::set_permissions(&copy, meta.mode & 0o777))
     }
 
     /// Copies so many bytes, or those that there are, and returns how many that were.
-    fn piece(
+    fn copy_piece(
         &mut self,
         (file, from): (&mut File, &Path),
         (copy, to): (&mut File, &Path),
@@ -389,9 +391,9 @@ impl<'a> Copy<'a> {
         let mut buffer = vec![0; PIECE];
         let mut copied = 0;
         while copied < length {
-            self.go_on()?;
+            self.check_stopped()?;
             let wanted = usize::try_from(length - copied).unwrap_or(PIECE).min(PIECE);
-            let count = at(from, file.read(&mut buffer[..wanted]))?;
+            let count = with_path(from, file.read(&mut buffer[..wanted]))?;
             if count == 0 {
                 break;
             }
@@ -399,7 +401,7 @@ impl<'a> Copy<'a> {
                 let gib = BYTES_MAX >> 30;
                 Problem::TooMuch(format!("is not kept as a whole: it holds more than {gib} GiB"))
             })?;
-            at(to, copy.write_all(&buffer[..count]))?;
+            with_path(to, copy.write_all(&buffer[..count]))?;
             copied += count as u64;
         }
         Ok(copied)
@@ -419,74 +421,74 @@ impl<'a> Copy<'a> {
             own.own_like(own, temporary)?;
             own.open(temporary)
         });
-        let (temporary, staging) = at(&to, made)?;
-        let placed = build(self, &staging, &to).and_then(|()| at(&to, swap(own, &temporary, name)));
+        let (temporary, staging) = with_path(&to, made)?;
+        let placed = build(self, &staging, &to).and_then(|()| with_path(&to, swap(own, &temporary, name)));
         // By now it holds what was there before, or what could not be placed.
         let removed = private_dir::remove(own, &temporary);
-        placed.and(at(&to, removed))
+        placed.and(with_path(&to, removed))
     }
 }
 
 /// Returns where a declared path leads; `None` if it does not exist.
-fn source_of(workspace: &Path, path: &Path) -> Result<Option<Found>, Problem> {
+fn find_source(workspace: &Path, path: &Path) -> Result<Option<SourceEntry>, Problem> {
     let leads_out =
         path.components().any(|component| !matches!(component, Component::Normal(_) | Component::CurDir));
     if leads_out {
-        return wrong(path, "leads out of the workspace");
+        return path_error(path, "leads out of the workspace");
     }
-    let root = at(workspace, workspace.canonicalize())?;
+    let root = with_path(workspace, workspace.canonicalize())?;
     let source = match root.join(path).canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        source => at(path, source)?,
+        source => with_path(path, source)?,
     };
     let Ok(below) = source.strip_prefix(&root) else {
-        return wrong(path, "leads out of the workspace through a link");
+        return path_error(path, "leads out of the workspace through a link");
     };
     let below = safe_dir::as_bytes(below).into_owned();
     let (above, name) = safe_dir::split(&below);
     // The links on the way were followed just now; from here on none is.
     let folder = match SafeDir::root(&root).and_then(|root| root.open_below(above)) {
         Err(error) if error.kind() == LEADS_OUT => {
-            return wrong(path, "leads out of the workspace through a link");
+            return path_error(path, "leads out of the workspace through a link");
         }
-        folder => at(path, folder)?,
+        folder => with_path(path, folder)?,
     };
     let name = (!name.is_empty()).then(|| name.to_vec());
     let declared =
-        path.file_name().map_or(b"artifact".to_vec(), |it| safe_dir::as_bytes(it.as_ref()).into_owned());
-    Ok(Some(Found { folder, name, declared, path: source }))
+        path.file_name().map_or(b"artifact".to_vec(), |name| safe_dir::as_bytes(name.as_ref()).into_owned());
+    Ok(Some(SourceEntry { folder, name, declared, path: source }))
 }
 
-fn root_of(workspace: &Path) -> Result<SafeDir, Problem> {
-    at(workspace, workspace.canonicalize().and_then(|root| SafeDir::root(&root)))
+fn open_root(workspace: &Path) -> Result<SafeDir, Problem> {
+    with_path(workspace, workspace.canonicalize().and_then(|root| SafeDir::root(&root)))
 }
 
 /// Opens an artifact that is kept; `None` if there is none.
-fn kept_in(folder: &PrivateDir, name: &str) -> Result<Option<SafeDir>, Problem> {
+fn open_artifact(folder: &PrivateDir, name: &str) -> Result<Option<SafeDir>, Problem> {
     let path = folder.path();
     let folder = match folder.open() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        folder => at(&path, folder)?,
+        folder => with_path(&path, folder)?,
     };
-    match folder.look(name.as_bytes()) {
+    match folder.metadata(name.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Ok(seen) if !seen.is(FOLDER) => wrong(&path.join(name), "is no folder"),
-        _ => at(&path.join(name), folder.open(name.as_bytes())).map(Some),
+        Ok(meta) if !meta.is(FOLDER) => path_error(&path.join(name), "is no folder"),
+        _ => with_path(&path.join(name), folder.open(name.as_bytes())).map(Some),
     }
 }
 
 /// Returns the folder of the step with its path, without what a crash left unfinished in there.
-fn own_folder_of(
+fn open_step_folder(
     context: &PrivateDir,
     step: &StepId,
     is_stopped: IsStopped<'_>,
 ) -> Result<(SafeDir, PathBuf), Problem> {
     let path = context.path().join(step.as_str());
-    let own = at(&context.path(), context.make())?;
+    let own = with_path(&context.path(), context.make())?;
     let own = make_folder(&own, step.as_str().as_bytes(), &path)?;
-    for name in at(&path, own.names())? {
+    for name in with_path(&path, own.names())? {
         if private_dir::is_temporary(&name) {
-            at(
+            with_path(
                 &path.join(&*safe_dir::as_path(&name)),
                 private_dir::remove_unless(&own, &name, is_stopped, 0),
             )?;
@@ -497,13 +499,13 @@ fn own_folder_of(
 
 /// Puts `new` where `place` is, and what was there, if anything, where `new` was.
 fn swap(own: &SafeDir, new: &[u8], place: &[u8]) -> io::Result<()> {
-    if own.look(place).is_err() {
+    if own.metadata(place).is_err() {
         return own.rename(new, place);
     }
     if own.exchange(new, place).is_ok() {
         return Ok(());
     }
-    let (old, ()) = private_dir::make_beside(|old| match own.look(old) {
+    let (old, ()) = private_dir::make_beside(|old| match own.metadata(old) {
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
         Err(_) => own.rename(place, old),
     })?;
@@ -513,10 +515,10 @@ fn swap(own: &SafeDir, new: &[u8], place: &[u8]) -> io::Result<()> {
 
 /// Opens the folder, and creates it if it does not exist. A link to a folder is an error.
 fn make_folder(folder: &SafeDir, name: &[u8], path: &Path) -> Result<SafeDir, Problem> {
-    match folder.look(name).map(|seen| seen.mode & TYPE) {
-        Ok(LINK) => return wrong(path, "a link is where a folder must go"),
+    match folder.metadata(name).map(|meta| meta.mode & TYPE) {
+        Ok(LINK) => return path_error(path, "a link is where a folder must go"),
         Ok(FOLDER) | Err(_) => {}
-        Ok(_) => return wrong(path, "a file is where a folder must go"),
+        Ok(_) => return path_error(path, "a file is where a folder must go"),
     }
-    at(path, folder.make_below(name))
+    with_path(path, folder.make_below(name))
 }

@@ -13,28 +13,28 @@ use crate::git::git;
 
 pub use crate::git::version as git_version;
 
-/// Protected branches where nothing else is said.
+/// Protected branches where nothing else is output.
 pub const DEFAULT_PROTECTED: [&str; 3] = ["main", "master", "release/*"];
 
 /// Branches that are not worked on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Protected {
+pub struct ProtectedBranches {
     /// Their names, or patterns of them.
     pub patterns: Vec<String>,
     /// Where those come from: `cli`, `env` or `default`.
     pub source: &'static str,
 }
 
-impl Protected {
+impl ProtectedBranches {
     /// Takes those given on the command line, else a list with commas from the environment, else the usual ones. A variable
     /// without a name says nothing; a list on the command line without one protects nothing.
     pub fn resolve(cli: Option<&[String]>, env: Option<&str>) -> Self {
         let of = |source, patterns: Vec<String>| Self { patterns, source };
         let trimmed = |name: &str| name.trim().to_owned();
-        let given = cli.map(|patterns| of("cli", patterns.iter().map(|it| trimmed(it)).collect()));
+        let given = cli.map(|patterns| of("cli", patterns.iter().map(|name| trimmed(name)).collect()));
         let listed = || {
             let names = env?.split(',').map(trimmed).filter(|name| !name.is_empty());
-            Some(of("env", names.collect())).filter(|it| !it.patterns.is_empty())
+            Some(of("env", names.collect())).filter(|protected| !protected.patterns.is_empty())
         };
         given.or_else(listed).unwrap_or_else(|| of("default", DEFAULT_PROTECTED.map(str::to_owned).to_vec()))
     }
@@ -90,8 +90,8 @@ impl fmt::Display for BaseSource {
 
 /// Says whether a workspace is a repository that has no checkout.
 pub fn is_bare(workspace: &Path) -> bool {
-    let said = git(workspace, ["rev-parse", "--is-bare-repository"]);
-    said.is_ok_and(|said| said.stdout.trim_ascii() == b"true")
+    let output = git(workspace, ["rev-parse", "--is-bare-repository"]);
+    output.is_ok_and(|output| output.stdout.trim_ascii() == b"true")
 }
 
 /// Returns repository, branch and commit of a workspace; `None` outside of a repository, or if git is not installed.
@@ -101,15 +101,15 @@ pub fn is_bare(workspace: &Path) -> bool {
 /// Git cannot read the repository. The error is git's message, for instance that the repository belongs to another
 /// user.
 pub fn facts(workspace: &Path) -> io::Result<Option<GitFacts>> {
-    let found = match git(workspace, ["rev-parse", "--show-toplevel", "HEAD", "--symbolic-full-name", "HEAD"])
-    {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        found => found?,
-    };
-    if found.status.success() {
-        return parse(&found.stdout).map(Some);
+    let output =
+        match git(workspace, ["rev-parse", "--show-toplevel", "HEAD", "--symbolic-full-name", "HEAD"]) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            output => output?,
+        };
+    if output.status.success() {
+        return parse(&output.stdout).map(Some);
     }
-    if says(&found, "not a git repository") {
+    if stderr_contains(&output, "not a git repository") {
         return Ok(None);
     }
     // There may be no commit yet.
@@ -163,8 +163,8 @@ pub fn resolve_base(cli: Option<&str>, env: Option<&str>, facts: &GitFacts) -> R
 /// Returns the commit that a branch, tag or commit id names; `None` if it names none.
 pub fn commit_of(workspace: &Path, name: &str) -> io::Result<Option<String>> {
     let named = format!("{name}^{{commit}}");
-    let found = git(workspace, ["rev-parse", "--verify", "--quiet", "--end-of-options", &named])?;
-    Ok(found.status.success().then(|| line(&found.stdout)))
+    let output = git(workspace, ["rev-parse", "--verify", "--quiet", "--end-of-options", &named])?;
+    Ok(output.status.success().then(|| line(&output.stdout)))
 }
 
 /// Compares repository and branch with what is expected; the commit may differ.
@@ -173,7 +173,7 @@ pub fn commit_of(workspace: &Path, name: &str) -> io::Result<Option<String>> {
 ///
 /// The sentence says what is and what was expected.
 pub fn check_expected(expected: &GitFacts, now: Option<&GitFacts>) -> Result<(), String> {
-    let shown = |branch: &Option<String>| {
+    let describe = |branch: &Option<String>| {
         branch.as_deref().map_or("a detached HEAD".to_owned(), |name| format!("branch \"{name}\""))
     };
     let Some(now) = now else {
@@ -192,8 +192,8 @@ pub fn check_expected(expected: &GitFacts, now: Option<&GitFacts>) -> Result<(),
     if now.branch != expected.branch {
         return Err(format!(
             "the workspace is on {}, expected {}",
-            shown(&now.branch),
-            shown(&expected.branch)
+            describe(&now.branch),
+            describe(&expected.branch)
         ));
     }
     Ok(())
@@ -252,6 +252,6 @@ fn line(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim_end_matches(['\n', '\r']).to_owned()
 }
 
-fn says(output: &Output, what: &str) -> bool {
+fn stderr_contains(output: &Output, what: &str) -> bool {
     String::from_utf8_lossy(&output.stderr).contains(what)
 }

@@ -13,11 +13,11 @@ use unstuck_core::convergence_files::{self, object};
 use unstuck_core::event::{Conclusion, Event, Fact, Observation, RunOutcome, StepEnd, WaitReason};
 use unstuck_core::id::{Attempt, Iteration, Millis, StepId, Timestamp};
 use unstuck_core::state::{StepPhase, StepState};
-use unstuck_core::workflow::{CheckBy, Export, Step, Work, Worker};
+use unstuck_core::workflow::{ArtifactExport, CheckMethod, Step, StepKind, Worker};
 use unstuck_files::private_dir::{self, PrivateDir};
 use unstuck_files::safe_dir::{FILE, SafeDir};
 
-use crate::branch::Protected;
+use crate::branch::ProtectedBranches;
 use crate::environment::BranchFacts;
 
 /// The view of the run.
@@ -35,7 +35,7 @@ pub struct Facts {
     /// The branch; `None` outside of git.
     pub branch: Option<BranchFacts>,
     /// Protected branches.
-    pub protected_branches: Protected,
+    pub protected_branches: ProtectedBranches,
     /// Whether work on protected branches is allowed.
     pub allow_protected_branch: bool,
     /// Whether the run is locked to its branch.
@@ -73,7 +73,11 @@ pub fn write(folder: &PrivateDir, state: &RunState, events: &[Event], facts: &Fa
             Fact::Concluded(Conclusion::StepEnded(e)) => touch(&mut touched, &e.step, true),
             Fact::Concluded(Conclusion::StageRaised(e)) => {
                 let name = format!("{}/{CONVERGENCE}", e.step);
-                views.add(&name, "stage-transition.json", convergence_files::transition(e, event.at));
+                views.add(
+                    &name,
+                    "stage-transition.json",
+                    convergence_files::stage_transition_json(e, event.at),
+                );
             }
             // CHECKING is seen with the next verdict; files are not worth it in between.
             Fact::Concluded(
@@ -114,8 +118,8 @@ impl Views {
         }
         if step.convergence.is_some() && at.feedback.decision.is_some() {
             let folder = format!("{folder}/{CONVERGENCE}");
-            self.add(&folder, "state.json", convergence_files::standing(state, step, at));
-            self.add(&folder, "scope.json", convergence_files::scope(step, at));
+            self.add(&folder, "state.json", convergence_files::state_json(state, step, at));
+            self.add(&folder, "scope.json", convergence_files::scope_json(step, at));
         }
     }
 
@@ -125,7 +129,7 @@ impl Views {
         for (below, name, content) in self.0 {
             let folder = if below.is_empty() { folder.clone() } else { folder.join(&below) };
             if begins {
-                let _best_effort = folder.open().map(|it| forget_unfinished(&it));
+                let _best_effort = folder.open().map(|folder| remove_unfinished(&folder));
             }
             let written = folder.put_view(name, format!("{content:#}\n").as_bytes());
             result = result.and(written);
@@ -147,9 +151,9 @@ fn make_ignored(folder: &PrivateDir) -> io::Result<()> {
 }
 
 /// Removes files that a supervisor which was killed had not finished.
-fn forget_unfinished(folder: &SafeDir) {
+fn remove_unfinished(folder: &SafeDir) {
     for name in folder.names().unwrap_or_default() {
-        if private_dir::is_temporary(&name) && folder.look(&name).is_ok_and(|seen| seen.is(FILE)) {
+        if private_dir::is_temporary(&name) && folder.metadata(&name).is_ok_and(|seen| seen.is(FILE)) {
             let _best_effort = folder.remove_file(&name);
         }
     }
@@ -260,7 +264,7 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
         ("wallTimeMs", json!(wall)),
         ("attempts", json!(attempts(state, at))),
         ("iterations", json!(at.iteration)),
-        ("maxIterations", json!(state.iterations_told(step, at))),
+        ("maxIterations", json!(state.displayed_iterations(step, at))),
         ("workerKind", json!(worker.map(|worker| worker.kind.as_str()))),
         ("artifacts", json!(artifacts(state, step))),
         ("workerResult", wall.map_or(Value::Null, cost)),
@@ -290,15 +294,18 @@ fn artifacts(state: &RunState, step: &Step) -> Vec<Value> {
     let outputs = step
         .outputs
         .iter()
-        .map(|it| [("name", json!(it.name)), ("path", json!(it.path)), ("type", json!(it.r#type))])
+        .map(|output| {
+            [("name", json!(output.name)), ("path", json!(output.path)), ("type", json!(output.r#type))]
+        })
         .map(|fields| Value::Object(object(fields)));
-    let exports: &[Export] = match &step.work {
-        Work::Worker(_) => &[],
-        Work::Subworkflow(child) => &child.exports,
+    let exports: &[ArtifactExport] = match &step.work {
+        StepKind::Worker(_) => &[],
+        StepKind::Subworkflow(child) => &child.exports,
     };
     let kept = context_dir(state);
-    let exports =
-        exports.iter().map(|it| json!({"name": it.r#as, "path": format!("{kept}/{}/{}", step.id, it.r#as)}));
+    let exports = exports
+        .iter()
+        .map(|export| json!({"name": export.r#as, "path": format!("{kept}/{}/{}", step.id, export.r#as)}));
     outputs.chain(exports).collect()
 }
 
@@ -308,36 +315,36 @@ fn context_dir(state: &RunState) -> &str {
 
 fn worker_of(step: &Step) -> Option<&Worker> {
     match &step.work {
-        Work::Worker(worker) => Some(worker),
-        Work::Subworkflow(_) => None,
+        StepKind::Worker(worker) => Some(worker),
+        StepKind::Subworkflow(_) => None,
     }
 }
 
 /// Returns the child workflow of a step, and its last run that has ended.
 fn subworkflow(state: &RunState, step: &Step, at: &StepState) -> Value {
-    let Work::Subworkflow(child) = &step.work else { return Value::Null };
+    let StepKind::Subworkflow(child) = &step.work else { return Value::Null };
     let run = at.calls.child.as_ref();
     let kept = context_dir(state);
     Value::Object(object([
         ("path", json!(child.path)),
         ("name", json!(child.workflow.name)),
-        ("workflowId", json!(run.map(|it| &it.run))),
-        ("status", json!(run.map(|it| run_status(Some(it.end))))),
-        ("contextDir", json!(run.map(|it| format!("{kept}/_subworkflows/{}/{}", step.id, it.run)))),
-        ("startedAt", json!(run.map(|it| it.begun_at))),
-        ("completedAt", json!(run.map(|it| it.ended_at))),
+        ("workflowId", json!(run.map(|child| &child.run))),
+        ("status", json!(run.map(|child| run_status(Some(child.end))))),
+        ("contextDir", json!(run.map(|child| format!("{kept}/_subworkflows/{}/{}", step.id, child.run)))),
+        ("startedAt", json!(run.map(|child| child.begun_at))),
+        ("completedAt", json!(run.map(|child| child.ended_at))),
     ]))
 }
 
 /// Returns which workflow a step calls, and for how long at most.
 fn subworkflow_call(step: &Step) -> Value {
-    let Work::Subworkflow(child) = &step.work else { return Value::Null };
+    let StepKind::Subworkflow(child) = &step.work else { return Value::Null };
     json!({"requestedPath": child.path, "effectiveTimeoutMs": step.timeout.at_most(child.workflow.timeout)})
 }
 
 /// Returns why a step failed, and of which class that is; a step that ended otherwise has no error.
 fn error_of(at: &StepState) -> (Option<String>, Option<&'static str>) {
-    let said = |error: String| (Some(error), None);
+    let message = |error: String| (Some(error), None);
     match at.phase.end() {
         None | Some(StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_) | StepEnd::Blocked(_)) => {
             (None, None)
@@ -348,37 +355,37 @@ fn error_of(at: &StepState) -> (Option<String>, Option<&'static str>) {
             | StepEnd::CheckCouldNotRun(failure),
         ) => (Some(failure.message.clone()), Some(failure.class.as_str())),
         Some(StepEnd::Fatal(why)) => (Some(why.clone()), Some("FATAL")),
-        Some(StepEnd::Undecidable(problem)) => said(problem.clone()),
-        Some(StepEnd::IterationsExhausted) => said("the last allowed iteration is over".to_owned()),
-        Some(StepEnd::Stuck(_)) => said("the loop gets nowhere".to_owned()),
-        Some(StepEnd::NoBaseline(why)) => said(format!("there is no baseline: {why}")),
-        Some(StepEnd::WaitExpired) => said("an external job takes longer than the step may".to_owned()),
-        Some(StepEnd::ConditionFailed(reason)) => said(format!("a condition does not hold: {reason}")),
-        Some(StepEnd::AttemptsExhausted(what)) => said(format!("no attempt is left: {what}")),
+        Some(StepEnd::Undecidable(problem)) => message(problem.clone()),
+        Some(StepEnd::IterationsExhausted) => message("the last allowed iteration is over".to_owned()),
+        Some(StepEnd::Stuck(_)) => message("the loop gets nowhere".to_owned()),
+        Some(StepEnd::NoBaseline(why)) => message(format!("there is no baseline: {why}")),
+        Some(StepEnd::WaitExpired) => message("an external job takes longer than the step may".to_owned()),
+        Some(StepEnd::ConditionFailed(reason)) => message(format!("a condition does not hold: {reason}")),
+        Some(StepEnd::AttemptsExhausted(what)) => message(format!("no attempt is left: {what}")),
     }
 }
 
 fn decision(at: &StepState) -> Value {
-    let told = &at.feedback;
-    if told.decision.is_none() {
+    let feedback = &at.feedback;
+    if feedback.decision.is_none() {
         return Value::Null;
     }
     Value::Object(object([
-        ("source", json!(told.source.map(convergence_files::source))),
-        ("checkId", json!(told.check_id)),
-        ("checkIdMatch", json!(told.check_id_match)),
-        ("reasons", json!(told.reasons)),
-        ("fingerprints", json!(told.fingerprints)),
+        ("source", json!(feedback.source.map(convergence_files::source))),
+        ("checkId", json!(feedback.check_id)),
+        ("checkIdMatch", json!(feedback.check_id_match)),
+        ("reasons", json!(feedback.reasons)),
+        ("fingerprints", json!(feedback.fingerprints)),
     ]))
 }
 
 fn resolved(step: &Step) -> Value {
     let worker = worker_of(step);
     let checker = step.check.as_ref().map(|check| match &check.by {
-        CheckBy::Exit(_) | CheckBy::Commands(_) => "exit-code",
-        CheckBy::Conditions => "conditions",
-        CheckBy::Agent(_) => "agent",
-        CheckBy::Claim => "claim",
+        CheckMethod::Exit(_) | CheckMethod::Commands(_) => "exit-code",
+        CheckMethod::Conditions => "conditions",
+        CheckMethod::Agent(_) => "agent",
+        CheckMethod::Claim => "claim",
     });
     Value::Object(object([
         ("timeoutMs", json!(step.timeout)),
@@ -397,39 +404,39 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use unstuck_core::effect::Due;
+    use unstuck_core::effect::TurnId;
     use unstuck_core::event::{DecisionSource, Exit, RunInterrupted, RunResumed};
     use unstuck_core::evidence::Decision;
     use unstuck_core::id::{CheckId, Digest, RunId};
     use unstuck_core::state::CallState;
-    use unstuck_core::state::{Child, Feedback};
-    use unstuck_core::testing::{Act, Script, World, finished, started, step};
+    use unstuck_core::state::{ChildRunRecord, Feedback};
+    use unstuck_core::testing::{Behavior, Script, ScriptedWorld, finished_event, started_event, step};
     use unstuck_core::workflow::{Output, Subworkflow, Workflow};
 
     use super::*;
 
     /// Returns a run of `a`, and of `b` behind it.
-    fn chain() -> World {
+    fn chain() -> ScriptedWorld {
         chain_of(Script::default())
     }
 
-    fn chain_of(script: Script) -> World {
+    fn chain_of(script: Script) -> ScriptedWorld {
         let mut behind = step("b");
         behind.depends_on = vec![StepId::new("a")];
-        World::start(Workflow::of_steps(vec![step("a"), behind]), script)
+        ScriptedWorld::start(Workflow::of_steps(vec![step("a"), behind]), script)
     }
 
-    fn due() -> Due {
-        Due { step: StepId::new("a"), iteration: Iteration(1), attempt: Attempt(1) }
+    fn due() -> TurnId {
+        TurnId { step: StepId::new("a"), iteration: Iteration(1), attempt: Attempt(1) }
     }
 
-    fn begin(world: &mut World) {
-        let event = started(&world.state, &due(), false, CheckId::new("c-1"), Digest::of(b""));
+    fn begin(world: &mut ScriptedWorld) {
+        let event = started_event(&world.state, &due(), false, CheckId::new("c-1"), Digest::sha256(b""));
         world.give(event).expect("it is due");
     }
 
-    fn stop(world: &mut World) {
-        let mut event = finished(&due(), false, &Act::Exits(0, String::new()), None);
+    fn stop(world: &mut ScriptedWorld) {
+        let mut event = finished_event(&due(), false, &Behavior::Exits(0, String::new()), None);
         if let Observation::WorkerFinished(event) = &mut event {
             event.outcome.exit = Exit::Stopped;
         }
@@ -437,7 +444,7 @@ mod tests {
     }
 
     /// Writes the views batch by batch and returns the statuses of both steps; `-` is for no file.
-    fn statuses(world: &World) -> [String; 2] {
+    fn statuses(world: &ScriptedWorld) -> [String; 2] {
         let folder = tempfile::tempdir().expect("a folder");
         let mut state = RunState::default();
         let mut rest = &world.history.events[..];
@@ -498,20 +505,22 @@ mod tests {
 
     #[test]
     fn step_without_any_work_has_no_attempts() {
-        let told = |world: &World| -> Vec<[Value; 2]> {
+        let told = |world: &ScriptedWorld| -> Vec<[Value; 2]> {
             let steps = world.state.steps().map(|(step, at)| meta(&world.state, step, at));
             steps.map(|meta| ["attempts", "attemptsTotal"].map(|key| meta[key].clone())).collect()
         };
-        let check = |world: &World, expected: [u32; 2]| {
-            assert_eq!(told(world), expected.map(|it| [json!(it), json!(it)]));
+        let check = |world: &ScriptedWorld, expected: [u32; 2]| {
+            assert_eq!(told(world), expected.map(|value| [json!(value), json!(value)]));
         };
         let mut world = chain();
         check(&world, [1, 0]);
         world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("the run is active");
         check(&world, [0, 0]);
 
-        let fails =
-            Script { work: [("a".into(), vec![Act::Exits(1, "no".to_owned())])].into(), ..Script::default() };
+        let fails = Script {
+            work: [("a".into(), vec![Behavior::Exits(1, "no".to_owned())])].into(),
+            ..Script::default()
+        };
         let mut world = chain_of(fails);
         world.play();
         assert_eq!(statuses(&world), ["FAILED", "SKIPPED"]);
@@ -521,7 +530,8 @@ mod tests {
     #[test]
     fn outputs_of_a_worker_and_exports_of_a_child_run_are_artifacts() {
         let output = Output { name: "site".to_owned(), path: "out".to_owned(), r#type: None };
-        let export = Export { from: StepId::new("c"), artifact: "site".to_owned(), r#as: "docs".to_owned() };
+        let export =
+            ArtifactExport { from: StepId::new("c"), artifact: "site".to_owned(), r#as: "docs".to_owned() };
         let child = Subworkflow {
             path: "child.yaml".to_owned(),
             workflow: Box::new(Workflow::of_steps(vec![step("c")])),
@@ -530,9 +540,10 @@ mod tests {
             event_prefix: None,
         };
         let worker = Step { outputs: vec![output], ..step("w") };
-        let parent = Step { work: Work::Subworkflow(child), ..step("p") };
-        let world = World::start(Workflow::of_steps(vec![worker, parent]), Script::default());
-        let all: Vec<Vec<Value>> = world.state.steps().map(|(it, _)| artifacts(&world.state, it)).collect();
+        let parent = Step { work: StepKind::Subworkflow(child), ..step("p") };
+        let world = ScriptedWorld::start(Workflow::of_steps(vec![worker, parent]), Script::default());
+        let all: Vec<Vec<Value>> =
+            world.state.steps().map(|(step, _)| artifacts(&world.state, step)).collect();
         let site = json!({"name": "site", "path": "out"});
         let docs = json!({"name": "docs", "path": "context/p/docs"});
         assert_eq!(all, [[site], [docs]]);
@@ -555,7 +566,7 @@ mod tests {
             let told = decision(&StepState { feedback, ..StepState::default() });
             let lists = json!({"reasons": [], "fingerprints": []});
             let all: Map<String, Value> =
-                [expected, lists].iter().flat_map(|it| it.as_object().cloned()).flatten().collect();
+                [expected, lists].iter().flat_map(|value| value.as_object().cloned()).flatten().collect();
             assert_eq!(told, Value::Object(all));
         }
     }
@@ -569,12 +580,12 @@ mod tests {
             exports_replace: false,
             event_prefix: None,
         };
-        let parent = Step { work: Work::Subworkflow(child), ..step("p") };
-        let world = World::start(Workflow::of_steps(vec![parent]), Script::default());
+        let parent = Step { work: StepKind::Subworkflow(child), ..step("p") };
+        let world = ScriptedWorld::start(Workflow::of_steps(vec![parent]), Script::default());
         let (step, at) = world.state.steps().next().expect("a step");
         let told = subworkflow(&world.state, step, at);
         assert_eq!(told.get("workflowId"), None, "it has not ended: {told}");
-        let run = Child {
+        let run = ChildRunRecord {
             run: RunId::new("r2"),
             end: RunOutcome::Complete,
             begun_at: Timestamp(1),

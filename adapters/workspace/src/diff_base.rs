@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use unstuck_core::workflow::Convergence;
+use unstuck_core::workflow::ConvergencePolicy;
 use unstuck_files::Read;
 use unstuck_files::safe_dir::{self, SafeDir};
 
@@ -17,7 +17,7 @@ const FILE_MAX: u64 = 4096;
 /// # Errors
 ///
 /// The file cannot be read, or its first line is empty. The message says what to do.
-pub fn name(workspace: &Path, policy: &Convergence) -> Result<Option<String>, String> {
+pub fn name(workspace: &Path, policy: &ConvergencePolicy) -> Result<Option<String>, String> {
     let Some(file) = policy.diff_base_ref_file.as_deref().filter(|_| policy.diff_base_ref.is_none()) else {
         return Ok(policy.diff_base_ref.clone());
     };
@@ -59,17 +59,17 @@ pub fn is_of_head(name: &str) -> bool {
 /// # Errors
 ///
 /// As [`commit`].
-pub fn foresee(workspace: &Path, name: &str) -> Result<(), String> {
+pub fn check_resolvable(workspace: &Path, name: &str) -> Result<(), String> {
     commit(workspace, name).map(drop).or_else(|why| {
-        before_a_commit(name).and_then(|name| commit(workspace, &name).ok()).map(drop).ok_or(why)
+        name_before_commit(name).and_then(|name| commit(workspace, &name).ok()).map(drop).ok_or(why)
     })
 }
 
 /// Returns the present name of a commit that has this name after one more commit: `HEAD~2` is `HEAD~1` now.
-fn before_a_commit(name: &str) -> Option<String> {
+fn name_before_commit(name: &str) -> Option<String> {
     let rest = name.strip_prefix("HEAD")?;
     let counted = rest.get(1..)?;
-    let digits = counted.len() - counted.trim_start_matches(|it: char| it.is_ascii_digit()).len();
+    let digits = counted.len() - counted.trim_start_matches(|char: char| char.is_ascii_digit()).len();
     let (count, more) = counted.split_at(digits);
     let count: u32 = if count.is_empty() { 1 } else { count.parse().ok()? };
     match (rest.as_bytes()[0], count) {
@@ -107,7 +107,7 @@ mod tests {
             ("HEAD", None),
             ("main", None),
         ] {
-            assert_eq!(before_a_commit(name).as_deref(), want, "{name}");
+            assert_eq!(name_before_commit(name).as_deref(), want, "{name}");
         }
     }
 }

@@ -83,32 +83,32 @@ pub struct ParentFacts {
 
 /// Returns the variables, each name once.
 pub fn variables(facts: &EnvContext) -> Vec<(String, String)> {
-    let mut list = List(Vec::new());
-    list.ours("UNSTUCK_RUN_ID", Some(&facts.run));
-    list.ours("UNSTUCK_STEP", Some(&facts.step));
-    list.ours("UNSTUCK_ITERATION", Some(facts.iteration));
-    list.ours("UNSTUCK_ATTEMPT", Some(facts.attempt));
-    list.ours("UNSTUCK_CONTEXT_DIR", Some(&facts.context_dir));
-    list.ours("UNSTUCK_STAGE", Some(facts.stage));
-    list.all("CONVERGENCE_STAGE", Some(facts.stage));
-    list.ours("UNSTUCK_OVERLAY_FILE", facts.overlay_file.as_ref());
-    list.ours("UNSTUCK_FEEDBACK_FILE", facts.feedback_file.as_ref());
-    list.ours("UNSTUCK_PROMPT_FILE", facts.prompt_file.as_ref());
-    list.ours("UNSTUCK_CHECK_ID", facts.check_id.as_ref());
-    list.all("COMPLETION_CHECK_ID", facts.check_id.as_ref());
-    list.ours("UNSTUCK_DECISION_FILE", facts.decision_file.as_ref());
-    list.all("VERBOSE", facts.verbose.then_some(1));
-    list.all("CREATE_BRANCH", Some(u8::from(facts.create_branch)));
-    list.all("ALLOW_PROTECTED_BRANCH", Some(u8::from(facts.allow_protected_branch)));
-    list.all("PROTECTED_BRANCHES", Some(facts.protected_branches.join(",")));
+    let mut list = VariableList(Vec::new());
+    list.add("UNSTUCK_RUN_ID", Some(&facts.run));
+    list.add("UNSTUCK_STEP", Some(&facts.step));
+    list.add("UNSTUCK_ITERATION", Some(facts.iteration));
+    list.add("UNSTUCK_ATTEMPT", Some(facts.attempt));
+    list.add("UNSTUCK_CONTEXT_DIR", Some(&facts.context_dir));
+    list.add("UNSTUCK_STAGE", Some(facts.stage));
+    list.add_prefixed("CONVERGENCE_STAGE", Some(facts.stage));
+    list.add("UNSTUCK_OVERLAY_FILE", facts.overlay_file.as_ref());
+    list.add("UNSTUCK_FEEDBACK_FILE", facts.feedback_file.as_ref());
+    list.add("UNSTUCK_PROMPT_FILE", facts.prompt_file.as_ref());
+    list.add("UNSTUCK_CHECK_ID", facts.check_id.as_ref());
+    list.add_prefixed("COMPLETION_CHECK_ID", facts.check_id.as_ref());
+    list.add("UNSTUCK_DECISION_FILE", facts.decision_file.as_ref());
+    list.add_prefixed("VERBOSE", facts.verbose.then_some(1));
+    list.add_prefixed("CREATE_BRANCH", Some(u8::from(facts.create_branch)));
+    list.add_prefixed("ALLOW_PROTECTED_BRANCH", Some(u8::from(facts.allow_protected_branch)));
+    list.add_prefixed("PROTECTED_BRANCHES", Some(facts.protected_branches.join(",")));
     if let Some(branch) = &facts.branch {
-        list.branch(branch);
+        list.add_branch(branch);
     }
     if let Some(parent) = &facts.parent {
-        list.all("SUBWORKFLOW_PARENT_STEP", Some(&parent.step));
-        list.all("SUBWORKFLOW_ITERATION", Some(parent.iteration));
-        list.all("SUBWORKFLOW_RUN_ID", Some(&parent.run));
-        list.all("SUBWORKFLOW_EVENT_PREFIX", parent.event_prefix.as_ref());
+        list.add_prefixed("SUBWORKFLOW_PARENT_STEP", Some(&parent.step));
+        list.add_prefixed("SUBWORKFLOW_ITERATION", Some(parent.iteration));
+        list.add_prefixed("SUBWORKFLOW_RUN_ID", Some(&parent.run));
+        list.add_prefixed("SUBWORKFLOW_EVENT_PREFIX", parent.event_prefix.as_ref());
     }
     list.0
 }
@@ -118,30 +118,30 @@ pub fn changes(facts: &EnvContext) -> Vec<(OsString, Option<OsString>)> {
     variables(facts).into_iter().map(|(name, value)| (name.into(), Some(value.into()))).collect()
 }
 
-struct List(Vec<(String, String)>);
+struct VariableList(Vec<(String, String)>);
 
-impl List {
+impl VariableList {
     /// Adds a variable that has one name.
-    fn ours(&mut self, name: &str, value: Option<impl ToString>) {
+    fn add(&mut self, name: &str, value: Option<impl ToString>) {
         self.0.extend(value.map(|value| (name.to_owned(), value.to_string())));
     }
 
     /// Adds a variable under every prefix.
-    fn all(&mut self, suffix: &str, value: Option<impl ToString>) {
+    fn add_prefixed(&mut self, suffix: &str, value: Option<impl ToString>) {
         let Some(value) = value.map(|value| value.to_string()) else { return };
         self.0.extend(VARIABLE_PREFIXES.map(|prefix| (format!("{prefix}{suffix}"), value.clone())));
     }
 
-    fn branch(&mut self, branch: &BranchFacts) {
-        self.ours("BASE_BRANCH", branch.base.as_ref());
-        self.all("EFFECTIVE_BASE_BRANCH", branch.base.as_ref());
-        self.all("EFFECTIVE_BASE_BRANCH_SOURCE", branch.base_source);
-        self.all("EFFECTIVE_BASE_SHA", branch.base_sha.as_ref());
-        self.all("STARTUP_BRANCH", branch.startup_branch.as_ref());
-        self.all("STARTUP_HEAD_SHA", branch.startup_head_sha.as_ref());
-        self.all("STARTUP_TOPLEVEL", Some(&branch.startup_toplevel));
-        self.all("EXPECTED_WORK_BRANCH", branch.expected_work_branch.as_ref());
-        self.all("EXPECTED_CURRENT_BRANCH", branch.expected_current_branch.as_ref());
+    fn add_branch(&mut self, branch: &BranchFacts) {
+        self.add("BASE_BRANCH", branch.base.as_ref());
+        self.add_prefixed("EFFECTIVE_BASE_BRANCH", branch.base.as_ref());
+        self.add_prefixed("EFFECTIVE_BASE_BRANCH_SOURCE", branch.base_source);
+        self.add_prefixed("EFFECTIVE_BASE_SHA", branch.base_sha.as_ref());
+        self.add_prefixed("STARTUP_BRANCH", branch.startup_branch.as_ref());
+        self.add_prefixed("STARTUP_HEAD_SHA", branch.startup_head_sha.as_ref());
+        self.add_prefixed("STARTUP_TOPLEVEL", Some(&branch.startup_toplevel));
+        self.add_prefixed("EXPECTED_WORK_BRANCH", branch.expected_work_branch.as_ref());
+        self.add_prefixed("EXPECTED_CURRENT_BRANCH", branch.expected_current_branch.as_ref());
     }
 }
 

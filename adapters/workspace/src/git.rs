@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const PATIENCE_ON_FILES: Duration = Duration::from_secs(600);
 
 /// After how long it is asked what git waits for, and again when that time has doubled.
-const LOOK_AFTER: Duration = Duration::from_millis(500);
+const CHECK_AFTER: Duration = Duration::from_millis(500);
 /// Variables for git that it inherits from us: where the configuration of the user is, and git itself.
 const INHERITED: [&str; 6] = [
     "GIT_CONFIG_GLOBAL",
@@ -59,26 +59,26 @@ const OFF: [(&str, &str); 17] = [
 
 /// Runs git in a folder as its user has configured it.
 pub fn git<const N: usize>(folder: &Path, arguments: [&str; N]) -> io::Result<Output> {
-    ended(of_user(folder).args(arguments), folder, Vec::new(), PATIENCE)
+    wait_for_output(user_command(folder).args(arguments), folder, Vec::new(), PATIENCE)
 }
 
 /// As [`git`], where it looks at all files of a checkout, or writes them. Of the filters only those run that the user has
 /// configured for all repositories: without them files may be useless, and a worker may have planted one in the repository.
 pub fn git_on_files(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
-    let mut command = of_user(folder);
-    set(&mut command, of_repository(&settings(of_user(folder), folder)?));
-    ended(command.args(arguments), folder, Vec::new(), PATIENCE_ON_FILES)
+    let mut command = user_command(folder);
+    add_settings(&mut command, user_overrides(&settings(user_command(folder), folder)?));
+    wait_for_output(command.args(arguments), folder, Vec::new(), PATIENCE_ON_FILES)
 }
 
 /// As [`git_on_files`], but without any filter that is configured: a worker may have planted one.
 pub fn git_on_files_unfiltered(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
-    unfiltered(|| of_user(folder), folder, arguments)
+    unfiltered(|| user_command(folder), folder, arguments)
 }
 
 /// As [`git_on_files_unfiltered`], but finds a repository only in the folder itself, not above it.
 pub fn git_within_unfiltered(folder: &Path, arguments: &[&str]) -> io::Result<Output> {
     let command = || {
-        let mut command = of_user(folder);
+        let mut command = user_command(folder);
         command.env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder));
         command
     };
@@ -87,10 +87,10 @@ pub fn git_within_unfiltered(folder: &Path, arguments: &[&str]) -> io::Result<Ou
 
 /// Clones a repository on this machine, without a checkout.
 pub fn clone_local(folder: &Path, options: &[&str], from: &str, to: &str) -> io::Result<Output> {
-    let mut command = of_user(folder);
+    let mut command = user_command(folder);
     command.env("GIT_ALLOW_PROTOCOL", "file").args(["-c", "protocol.file.allow=always"]);
     command.args(["clone", "--quiet", "--no-checkout", "--template="]).args(options).args([from, to]);
-    ended(&mut command, folder, Vec::new(), PATIENCE_ON_FILES)
+    wait_for_output(&mut command, folder, Vec::new(), PATIENCE_ON_FILES)
 }
 
 /// Changes to an environment: variables that are set, or removed.
@@ -104,16 +104,16 @@ pub type Environment = Vec<(OsString, Option<OsString>)>;
 /// Git does not read its settings.
 pub fn closed_environment(folder: &Path, given: &Environment) -> io::Result<Environment> {
     let mut command = Command::new(GIT);
-    close(&mut command);
+    close_environment(&mut command);
     for (name, value) in given {
         match value {
             Some(value) => command.env(name, value),
             None => command.env_remove(name),
         };
     }
-    let settings = settings(of_user(folder), folder)?;
+    let settings = settings(user_command(folder), folder)?;
     let off = OFF.map(|(name, value)| (name.into(), value.into()));
-    set(&mut command, off.into_iter().chain(of_repository(&settings)));
+    add_settings(&mut command, off.into_iter().chain(user_overrides(&settings)));
     let changes = command.get_envs();
     Ok(changes.map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect())
 }
@@ -136,15 +136,15 @@ pub struct Setting {
 
 /// Returns the settings of filters that hold in a folder.
 pub fn filters(folder: &Path) -> io::Result<Vec<Setting>> {
-    let mut filters = settings(of_user(folder), folder)?;
-    filters.retain(Setting::is_of_filter);
+    let mut filters = settings(user_command(folder), folder)?;
+    filters.retain(Setting::is_filter);
     Ok(filters)
 }
 
 /// Returns all settings that hold in a folder.
 fn settings(mut command: Command, folder: &Path) -> io::Result<Vec<Setting>> {
     command.args(["config", "-z", "--show-scope", "--list"]);
-    let listed = ended(&mut command, folder, Vec::new(), PATIENCE)?;
+    let listed = wait_for_output(&mut command, folder, Vec::new(), PATIENCE)?;
     // Where the setting is from, a NUL, its name, a line feed and its value.
     let fields: Vec<&[u8]> = listed.stdout.split(|&byte| byte == 0).collect();
     let mut found: BTreeMap<&[u8], Setting> = BTreeMap::new();
@@ -164,7 +164,7 @@ fn settings(mut command: Command, folder: &Path) -> io::Result<Vec<Setting>> {
 }
 
 impl Setting {
-    fn is_of_filter(&self) -> bool {
+    fn is_filter(&self) -> bool {
         self.name.as_encoded_bytes().starts_with(b"filter.")
     }
 
@@ -224,9 +224,9 @@ fn is_harmless(name: &str, value: &[u8]) -> bool {
 }
 
 /// Returns what the user has configured in place of each setting of the repository that may run a program.
-fn of_repository(settings: &[Setting]) -> impl Iterator<Item = (OsString, Vec<u8>)> {
-    let open = settings.iter().filter(|it| it.may_run_a_program());
-    open.map(|it| (it.name.clone(), it.users.clone()))
+fn user_overrides(settings: &[Setting]) -> impl Iterator<Item = (OsString, Vec<u8>)> {
+    let open = settings.iter().filter(|setting| setting.may_run_a_program());
+    open.map(|setting| (setting.name.clone(), setting.users.clone()))
 }
 
 /// Runs git in a folder as its user has configured it, with another index and something to read; what it complains of is
@@ -237,10 +237,10 @@ pub fn git_with_index(
     arguments: &[&str],
     input: Vec<u8>,
 ) -> io::Result<Vec<u8>> {
-    let mut command = of_user(folder);
-    set(&mut command, of_repository(&settings(of_user(folder), folder)?));
+    let mut command = user_command(folder);
+    add_settings(&mut command, user_overrides(&settings(user_command(folder), folder)?));
     command.env("GIT_INDEX_FILE", index).args(arguments);
-    succeeded(ended(&mut command, folder, input, PATIENCE_ON_FILES)?)
+    check_success(wait_for_output(&mut command, folder, input, PATIENCE_ON_FILES)?)
 }
 
 /// Runs git in a folder with only the configuration of the repository. Returns its output, or its error output as the
@@ -251,15 +251,16 @@ pub fn plain(folder: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
 
 /// As [`plain`], with input.
 pub fn plain_with(folder: &Path, arguments: &[&str], input: Vec<u8>) -> io::Result<Vec<u8>> {
-    succeeded(ended(of_nobody(folder).args(arguments), folder, input, PATIENCE)?)
+    check_success(wait_for_output(repository_only_command(folder).args(arguments), folder, input, PATIENCE)?)
 }
 
 /// As [`plain`]; `None` if git answers no: exit status 1 without error output.
 pub fn answer(folder: &Path, arguments: &[&str]) -> io::Result<Option<Vec<u8>>> {
-    let output = ended(of_nobody(folder).args(arguments), folder, Vec::new(), PATIENCE)?;
+    let output =
+        wait_for_output(repository_only_command(folder).args(arguments), folder, Vec::new(), PATIENCE)?;
     match output.status.code() {
         Some(1) if output.stderr.is_empty() => Ok(None),
-        _ => succeeded(output).map(Some),
+        _ => check_success(output).map(Some),
     }
 }
 
@@ -275,35 +276,38 @@ pub struct PinnedRepo {
 impl PinnedRepo {
     /// As [`plain_with`]. Reflog entries carry Unstuck's name, since a worker may have configured any name.
     pub fn ask(&self, arguments: &[&str], input: Vec<u8>) -> io::Result<Vec<u8>> {
-        let mut command = of_nobody(&self.own);
+        let mut command = repository_only_command(&self.own);
         command.env("GIT_DIR", &self.own).env("GIT_COMMON_DIR", &self.common);
         for who in ["AUTHOR", "COMMITTER"] {
             command.env(format!("GIT_{who}_NAME"), "unstuck").env(format!("GIT_{who}_EMAIL"), "unstuck");
         }
-        succeeded(ended(command.args(arguments), &self.own, input, PATIENCE)?)
+        check_success(wait_for_output(command.args(arguments), &self.own, input, PATIENCE)?)
     }
 }
 
 /// As [`plain`], where git may read files of the checkout, as it does wherever one bears another time than its index
 /// has: without any filter that is configured, since a worker may have planted one.
 pub fn plain_on_files(folder: &Path, arguments: &[&str]) -> io::Result<Vec<u8>> {
-    succeeded(unfiltered(|| of_nobody(folder), folder, arguments)?)
+    check_success(unfiltered(|| repository_only_command(folder), folder, arguments)?)
 }
 
 /// Lets git look at files of a checkout without any filter.
 fn unfiltered(command: impl Fn() -> Command, folder: &Path, arguments: &[&str]) -> io::Result<Output> {
     let settings = settings(command(), folder)?;
     let mut command = command();
-    let filters = settings.iter().filter(|it| it.is_of_filter()).map(|it| (it.name.clone(), Vec::new()));
-    set(&mut command, of_repository(&settings).chain(filters));
-    ended(command.args(arguments), folder, Vec::new(), PATIENCE_ON_FILES)
+    let filters = settings
+        .iter()
+        .filter(|setting| setting.is_filter())
+        .map(|setting| (setting.name.clone(), Vec::new()));
+    add_settings(&mut command, user_overrides(&settings).chain(filters));
+    wait_for_output(command.args(arguments), folder, Vec::new(), PATIENCE_ON_FILES)
 }
 
 /// The number of the settings that the environment gives git.
 const COUNT: &str = "GIT_CONFIG_COUNT";
 
 /// Gives a command these settings, which go before all others but those that are [`OFF`].
-fn set(command: &mut Command, settings: impl IntoIterator<Item = (OsString, Vec<u8>)>) {
+fn add_settings(command: &mut Command, settings: impl IntoIterator<Item = (OsString, Vec<u8>)>) {
     let changed = command.get_envs().find(|(name, _)| *name == COUNT);
     let given = changed.map_or_else(|| std::env::var_os(COUNT), |(_, value)| value.map(ToOwned::to_owned));
     let mut count = given.and_then(|count| count.to_str()?.parse::<usize>().ok()).unwrap_or(0); // as git reads it
@@ -317,7 +321,7 @@ fn set(command: &mut Command, settings: impl IntoIterator<Item = (OsString, Vec<
 }
 
 /// Returns what git has printed; what it complains of is the error.
-fn succeeded(output: Output) -> io::Result<Vec<u8>> {
+fn check_success(output: Output) -> io::Result<Vec<u8>> {
     if output.status.success() {
         return Ok(output.stdout);
     }
@@ -327,9 +331,9 @@ fn succeeded(output: Output) -> io::Result<Vec<u8>> {
 }
 
 /// Starts git with the configuration of its user, closed.
-fn of_user(folder: &Path) -> Command {
+fn user_command(folder: &Path) -> Command {
     let mut command = Command::new(GIT);
-    close(&mut command);
+    close_environment(&mut command);
     command.arg("-C").arg(folder).args(["--no-optional-locks", "--no-pager"]);
     for (name, value) in OFF {
         command.arg("-c").arg(format!("{name}={value}"));
@@ -337,9 +341,9 @@ fn of_user(folder: &Path) -> Command {
     command
 }
 
-/// As [`of_user`], with the configuration of the repository only.
-fn of_nobody(folder: &Path) -> Command {
-    let mut command = of_user(folder);
+/// As [`user_command`], with the configuration of the repository only.
+fn repository_only_command(folder: &Path) -> Command {
+    let mut command = user_command(folder);
     command
         .args(["-c", "safe.directory=*"])
         .env_remove("GIT_CONFIG_SYSTEM")
@@ -353,10 +357,11 @@ fn of_nobody(folder: &Path) -> Command {
 const GIT: &str = "git";
 
 /// Closes the environment.
-fn close(command: &mut Command) {
+fn close_environment(command: &mut Command) {
     let is_open = |name: &OsString| {
         let name = name.to_string_lossy();
-        let is_setting = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"].iter().any(|it| name.starts_with(it));
+        let is_setting =
+            ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"].iter().any(|prefix| name.starts_with(prefix));
         name.starts_with("GIT_") && !is_setting && !INHERITED.contains(&&*name)
     };
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_open(name)) {
@@ -372,12 +377,17 @@ fn close(command: &mut Command) {
 }
 
 /// Waits for git to end, and kills it after `patience`.
-fn ended(command: &mut Command, folder: &Path, input: Vec<u8>, patience: Duration) -> io::Result<Output> {
-    let question = (folder.to_owned(), question(command));
-    refuse_again(&question)?;
+fn wait_for_output(
+    command: &mut Command,
+    folder: &Path,
+    input: Vec<u8>,
+    patience: Duration,
+) -> io::Result<Output> {
+    let question = (folder.to_owned(), subcommand(command));
+    check_not_waiting(&question)?;
     command.env("LC_ALL", "C");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut wait = Wait { folder, question, until: Instant::now() + patience, next_look: LOOK_AFTER };
+    let mut wait = OutputWait { folder, question, until: Instant::now() + patience, next_check: CHECK_AFTER };
     let mut child = command.spawn()?;
     let (Some(mut stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -412,10 +422,10 @@ fn read(mut from: impl Read + Send + 'static) -> io::Result<Receiver<io::Result<
 }
 
 /// A folder, and the word for what git was asked there.
-type Question = (PathBuf, OsString);
+type GitCall = (PathBuf, OsString);
 
 /// Returns the word for what git is asked, behind the options that are for all.
-fn question(command: &Command) -> OsString {
+fn subcommand(command: &Command) -> OsString {
     let mut arguments = command.get_args();
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
@@ -428,48 +438,49 @@ fn question(command: &Command) -> OsString {
 }
 
 /// The pipes at which git has waited, each with the question.
-static WAITED: Mutex<Vec<(Question, PathBuf)>> = Mutex::new(Vec::new());
+static WAITED: Mutex<Vec<(GitCall, PathBuf)>> = Mutex::new(Vec::new());
 
 /// Does not let git wait again where it has before: a run asks many things.
-fn refuse_again(question: &Question) -> io::Result<()> {
+fn check_not_waiting(question: &GitCall) -> io::Result<()> {
     let mut waited = WAITED.lock().unwrap_or_else(PoisonError::into_inner);
-    waited.retain(|(_, pipe)| pipe.metadata().is_ok_and(|it| !it.is_file() && !it.is_dir()));
+    waited
+        .retain(|(_, pipe)| pipe.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()));
     let pipe = waited.iter().find(|(other, _)| other == question).map(|(_, pipe)| pipe);
-    pipe.map_or(Ok(()), |pipe| Err(waits_at(pipe)))
+    pipe.map_or(Ok(()), |pipe| Err(pipe_error(pipe)))
 }
 
-fn waits_at(pipe: &Path) -> io::Error {
+fn pipe_error(pipe: &Path) -> io::Error {
     let path = pipe.display();
     io::Error::other(format!("{path} is a pipe where git reads a file, so git waits for ever; remove it"))
 }
 
 /// A wait for git.
-struct Wait<'a> {
+struct OutputWait<'a> {
     folder: &'a Path,
-    question: Question,
+    question: GitCall,
     until: Instant,
-    next_look: Duration,
+    next_check: Duration,
 }
 
-impl Wait<'_> {
+impl OutputWait<'_> {
     fn receive(&mut self, from: &Receiver<io::Result<Vec<u8>>>) -> io::Result<Vec<u8>> {
         loop {
             let left = self.until.saturating_duration_since(Instant::now());
-            match from.recv_timeout(left.min(self.next_look)) {
+            match from.recv_timeout(left.min(self.next_check)) {
                 Ok(received) => return received,
-                Err(RecvTimeoutError::Timeout) if left > self.next_look => self.look()?,
+                Err(RecvTimeoutError::Timeout) if left > self.next_check => self.check_pipe()?,
                 Err(_) => return Err(io::ErrorKind::TimedOut.into()),
             }
         }
     }
 
     /// Looks whether git waits at a pipe, in vain.
-    fn look(&mut self) -> io::Result<()> {
-        self.next_look *= 2;
+    fn check_pipe(&mut self) -> io::Result<()> {
+        self.next_check *= 2;
         let Some(pipe) = blocking_fifo::pipe(self.folder) else { return Ok(()) };
         let mut waited = WAITED.lock().unwrap_or_else(PoisonError::into_inner);
         waited.push((self.question.clone(), pipe.clone()));
-        Err(waits_at(&pipe))
+        Err(pipe_error(&pipe))
     }
 }
 

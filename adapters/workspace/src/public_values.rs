@@ -20,7 +20,7 @@ const ALL_MAX: usize = 256 << 20;
 
 /// Where a value is public.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PublicLocation {
     /// In what the run is asked for.
     Goal,
     /// In the name of this tracked file.
@@ -29,7 +29,7 @@ pub enum Place {
     Text(String),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for PublicLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Goal => f.write_str("the goal"),
@@ -40,7 +40,11 @@ impl fmt::Display for Place {
 }
 
 /// Returns the names of the secrets whose values are public, each with the first place where its value is.
-pub fn find(workspace: &Path, goal: &[&str], secrets: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Place> {
+pub fn find(
+    workspace: &Path,
+    goal: &[&str],
+    secrets: &BTreeMap<String, Vec<u8>>,
+) -> BTreeMap<String, PublicLocation> {
     let mut found = BTreeMap::new();
     let (names, values): (Vec<_>, Vec<_>) =
         secrets.iter().map(|(name, value)| (name, value.trim_ascii())).unzip();
@@ -48,7 +52,7 @@ pub fn find(workspace: &Path, goal: &[&str], secrets: &BTreeMap<String, Vec<u8>>
     if names.is_empty() {
         return found;
     }
-    let mut look = |text: &[u8], place: &dyn Fn() -> Place, counts: &dyn Fn(&[u8]) -> bool| {
+    let mut search_in = |text: &[u8], place: &dyn Fn() -> PublicLocation, counts: &dyn Fn(&[u8]) -> bool| {
         for value in search.find_overlapping_iter(text) {
             let at = value.pattern().as_usize();
             if counts(values[at]) {
@@ -59,14 +63,14 @@ pub fn find(workspace: &Path, goal: &[&str], secrets: &BTreeMap<String, Vec<u8>>
     };
     let is_word = |value: &[u8]| value.iter().all(|byte| byte.is_ascii_alphabetic() || b"-_".contains(byte));
     let any = |_: &[u8]| true;
-    if !goal.iter().all(|text| look(text.as_bytes(), &|| Place::Goal, &is_word)) {
+    if !goal.iter().all(|text| search_in(text.as_bytes(), &|| PublicLocation::Goal, &is_word)) {
         return found;
     }
     // Outside of a repository nothing is tracked.
     let listed = git::plain(workspace, &["ls-files", "-z", "--cached"]).unwrap_or_default();
     let paths = || listed.split(|&byte| byte == 0).filter(|path| !path.is_empty());
-    let shown = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
-    if !paths().all(|path| look(path, &|| Place::Name(shown(path)), &any)) {
+    let display = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
+    if !paths().all(|path| search_in(path, &|| PublicLocation::Name(display(path)), &any)) {
         return found;
     }
     let mut left = ALL_MAX;
@@ -74,9 +78,9 @@ pub fn find(workspace: &Path, goal: &[&str], secrets: &BTreeMap<String, Vec<u8>>
         let file = safe_dir::open_file(&workspace.join(as_path(path)));
         let text = Read::from_io(file).and_then(|file| safe_dir::read_small(file, FILE_MAX));
         // A value in a file that cannot be read stays protected.
-        let Some(text) = text.found() else { continue };
+        let Some(text) = text.ok() else { continue };
         left = left.saturating_sub(text.len());
-        if left == 0 || !look(&text, &|| Place::Text(shown(path)), &any) {
+        if left == 0 || !search_in(&text, &|| PublicLocation::Text(display(path)), &any) {
             break;
         }
     }

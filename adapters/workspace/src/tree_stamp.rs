@@ -39,7 +39,7 @@ pub fn stamp(root: &Path, without: &[PathBuf]) -> Option<Digest> {
                 folders.push(path);
                 continue;
             }
-            hasher.update(of(&metadata));
+            hasher.update(metadata_bytes(&metadata));
             // A link that leads nowhere says so itself.
             let target = metadata.is_symlink().then(|| path.metadata().ok()).flatten();
             match target {
@@ -49,7 +49,7 @@ pub fn stamp(root: &Path, without: &[PathBuf]) -> Option<Digest> {
                         folders.push(path);
                     }
                 }
-                Some(target) => hasher.update(of(&target)),
+                Some(target) => hasher.update(metadata_bytes(&target)),
                 None => {}
             }
         }
@@ -59,7 +59,7 @@ pub fn stamp(root: &Path, without: &[PathBuf]) -> Option<Digest> {
 
 /// Nothing that writes a file can leave its change time as it was.
 #[cfg(unix)]
-fn of(metadata: &Metadata) -> Vec<u8> {
+fn metadata_bytes(metadata: &Metadata) -> Vec<u8> {
     use std::os::unix::fs::MetadataExt as _;
     let parts = [
         metadata.ino() as i64,
@@ -74,7 +74,7 @@ fn of(metadata: &Metadata) -> Vec<u8> {
 }
 
 #[cfg(not(unix))]
-fn of(metadata: &Metadata) -> Vec<u8> {
+fn metadata_bytes(metadata: &Metadata) -> Vec<u8> {
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
     let nanoseconds = modified.map_or(0, |since| since.as_nanos());
     [u128::from(metadata.len()), nanoseconds].iter().flat_map(|part| part.to_le_bytes()).collect()

@@ -7,7 +7,7 @@ use std::fs::DirEntry;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use unstuck_core::workflow::{Step, Work};
+use unstuck_core::workflow::{Step, StepKind};
 use unstuck_files::private_dir;
 use unstuck_files::safe_dir;
 
@@ -30,7 +30,7 @@ pub fn own_paths(workspace: &Path, context_dir: &str, steps: &[Step], makes_view
     let named = context_dir.split("/_subworkflows/").next().unwrap_or_default();
     let folder = workspace.join(named);
     let Ok(within) = folder.strip_prefix(workspace) else { return Vec::new() };
-    let found = look(&folder).unwrap_or_default();
+    let found = read_context(&folder).unwrap_or_default();
     if found.is_of_runs || makes_views && found.is_empty {
         return vec![within.to_owned()];
     }
@@ -47,7 +47,7 @@ pub fn own_paths(workspace: &Path, context_dir: &str, steps: &[Step], makes_view
 
 /// Returns the first path that a run of these steps would take for its own artifact and replace, although no run
 /// created it.
-pub fn in_the_way(workspace: &Path, context_dir: &str, steps: &[Step]) -> Option<PathBuf> {
+pub fn find_conflict(workspace: &Path, context_dir: &str, steps: &[Step]) -> Option<PathBuf> {
     let is_there = |path: &Path| workspace.join(path).symlink_metadata().is_ok();
     let folders = steps.iter().map(|step| (step, Path::new(context_dir).join(step.id.as_str())));
     let of_user = folders.filter(|(_, folder)| !is_there(&folder.join(META)));
@@ -57,7 +57,7 @@ pub fn in_the_way(workspace: &Path, context_dir: &str, steps: &[Step]) -> Option
 }
 
 #[derive(Default)]
-struct Found {
+struct ContextEntries {
     /// Whether the folder is missing or empty.
     is_empty: bool,
     /// Whether the folder was created for a run and contains only files of runs.
@@ -70,11 +70,11 @@ struct Found {
     unfinished: Vec<PathBuf>,
 }
 
-fn look(folder: &Path) -> io::Result<Found> {
-    let mut found = Found { is_empty: true, ..Found::default() };
+fn read_context(folder: &Path) -> io::Result<ContextEntries> {
+    let mut found = ContextEntries { is_empty: true, ..ContextEntries::default() };
     match folder.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => {}
-        Ok(_) => return Ok(Found::default()),
+        Ok(_) => return Ok(ContextEntries::default()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
         Err(error) => return Err(error),
     }
@@ -123,10 +123,13 @@ fn views_of(step: PathBuf) -> impl Iterator<Item = PathBuf> {
 
 fn artifacts_of(step: &Step) -> impl Iterator<Item = &str> {
     let exports = match &step.work {
-        Work::Worker(_) => &[][..],
-        Work::Subworkflow(child) => &child.exports,
+        StepKind::Worker(_) => &[][..],
+        StepKind::Subworkflow(child) => &child.exports,
     };
-    step.outputs.iter().map(|it| it.name.as_str()).chain(exports.iter().map(|it| it.r#as.as_str()))
+    step.outputs
+        .iter()
+        .map(|output| output.name.as_str())
+        .chain(exports.iter().map(|export| export.r#as.as_str()))
 }
 
 #[cfg(test)]

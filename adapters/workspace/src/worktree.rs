@@ -38,7 +38,7 @@ pub struct Worktree {
 /// Why a checkout was not created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum WorktreeError {
     /// The folder is not in a repository.
     #[error("{} is {}, and only with git can a repository be checked out a second time", .0.display(), branch::unknown(.0))]
     NoRepository(PathBuf),
@@ -58,20 +58,20 @@ pub enum Error {
 /// # Errors
 ///
 /// There is no repository, no commit, or git refuses.
-pub fn add(workspace: &Path, root: &Path, branch: &str) -> Result<Worktree, Error> {
+pub fn add(workspace: &Path, root: &Path, branch: &str) -> Result<Worktree, WorktreeError> {
     let (toplevel, commit) = commit_of(workspace)?;
     if let Some(above) = root.parent() {
         std::fs::create_dir_all(above)?;
     }
-    let add = ["worktree", "add", "--quiet", "-b", branch, text(root)?, &commit];
-    said(git_on_files(workspace, &add)?).map_err(Error::Git)?;
+    let add = ["worktree", "add", "--quiet", "-b", branch, path_text(root)?, &commit];
+    output_or_error(git_on_files(workspace, &add)?).map_err(WorktreeError::Git)?;
     let unfilled = fill(&toplevel, root, SUBMODULES_DEEP)?;
     Ok(Worktree {
         unfilled,
         root: root.to_owned(),
-        workspace: within(root, workspace, &toplevel),
+        workspace: workspace_in(root, workspace, &toplevel),
         branch: branch.to_owned(),
-        uncommitted: uncommitted(workspace, Part::Whole)?,
+        uncommitted: uncommitted(workspace, CheckoutPart::Whole)?,
         unfiltered: unfiltered(root)?,
     })
 }
@@ -86,7 +86,7 @@ fn fill(first: &Path, root: &Path, depth: usize) -> io::Result<Vec<(PathBuf, Str
         if depth == 0 || !from.join(".git").exists() {
             continue;
         }
-        match fill_one(&from, &to, &commit) {
+        match clone_submodule(&from, &to, &commit) {
             Ok(()) => {
                 let within = fill(&from, &to, depth - 1)?;
                 unfilled.extend(within.into_iter().map(|(inner, why)| (path.join(inner), why)));
@@ -103,26 +103,27 @@ fn fill(first: &Path, root: &Path, depth: usize) -> io::Result<Vec<(PathBuf, Str
 }
 
 /// Makes a clone of a submodule with one commit checked out, which has the same remote.
-fn fill_one(from: &Path, to: &Path, commit: &str) -> Result<(), Error> {
+fn clone_submodule(from: &Path, to: &Path, commit: &str) -> Result<(), WorktreeError> {
     let object = format!("{commit}^{{commit}}");
-    if run(from, ["cat-file", "-e", &object]).is_err() {
-        return Err(Error::Git(format!("its commit {commit} is not in {}", from.display())));
+    if run_git(from, ["cat-file", "-e", &object]).is_err() {
+        return Err(WorktreeError::Git(format!("its commit {commit} is not in {}", from.display())));
     }
-    let remote = run(from, ["config", "--get", "remote.origin.url"]).ok();
-    said(clone_local(from, &[], text(from)?, text(to)?)?).map_err(Error::Git)?;
+    let remote = run_git(from, ["config", "--get", "remote.origin.url"]).ok();
+    output_or_error(clone_local(from, &[], path_text(from)?, path_text(to)?)?).map_err(WorktreeError::Git)?;
     match remote.as_ref().map(|url| String::from_utf8_lossy(url).trim_end().to_owned()) {
-        Some(url) => run(to, ["remote", "set-url", "origin", &url])?,
-        None => run(to, ["remote", "remove", "origin"])?,
+        Some(url) => run_git(to, ["remote", "set-url", "origin", &url])?,
+        None => run_git(to, ["remote", "remove", "origin"])?,
     };
-    said(git_on_files(to, &["checkout", "--quiet", "--detach", commit])?).map_err(Error::Git)?;
+    output_or_error(git_on_files(to, &["checkout", "--quiet", "--detach", commit])?)
+        .map_err(WorktreeError::Git)?;
     Ok(())
 }
 
 /// Says whether all commits of a submodule are in another clone, too, and all commits of the submodules in it.
-fn is_elsewhere(copy: &Path, other: &Path, depth: usize) -> io::Result<bool> {
+fn has_all_commits_in(copy: &Path, other: &Path, depth: usize) -> io::Result<bool> {
     // The reflog has commits that no branch reaches.
     let tips = git(copy, ["rev-list", "--no-walk", "--all", "--reflog", "HEAD"])?;
-    let tips = said(tips).map_err(io::Error::other)?;
+    let tips = output_or_error(tips).map_err(io::Error::other)?;
     for name in String::from_utf8_lossy(&tips).lines() {
         if !git(other, ["cat-file", "-e", name])?.status.success() {
             return Ok(false);
@@ -132,7 +133,7 @@ fn is_elsewhere(copy: &Path, other: &Path, depth: usize) -> io::Result<bool> {
         let path = as_path(&path);
         let inner = copy.join(&path);
         if inner.join(".git").exists()
-            && (depth == 0 || !is_elsewhere(&inner, &other.join(&path), depth - 1)?)
+            && (depth == 0 || !has_all_commits_in(&inner, &other.join(&path), depth - 1)?)
         {
             return Ok(false);
         }
@@ -143,10 +144,11 @@ fn is_elsewhere(copy: &Path, other: &Path, depth: usize) -> io::Result<bool> {
 /// Returns the filters that files of a checkout have, and that are not run since they are of the configuration of the
 /// repository.
 fn unfiltered(root: &Path) -> io::Result<Vec<String>> {
-    let differing =
-        filters(root)?.into_iter().filter(|it| it.here.as_ref().is_some_and(|here| *here != it.users));
-    let name = |it: Setting| {
-        let setting = it.name.into_string().ok()?;
+    let differing = filters(root)?
+        .into_iter()
+        .filter(|setting| setting.here.as_ref().is_some_and(|here| *here != setting.users));
+    let name = |setting: Setting| {
+        let setting = setting.name.into_string().ok()?;
         let (filter, what) = setting.strip_prefix("filter.")?.rsplit_once('.')?;
         matches!(what, "smudge" | "process").then(|| filter.to_owned())
     };
@@ -167,7 +169,7 @@ fn unfiltered(root: &Path) -> io::Result<Vec<String>> {
 /// # Errors
 ///
 /// There is no repository, no commit, or git refuses.
-pub fn borrow(workspace: &Path, root: &Path) -> Result<PathBuf, Error> {
+pub fn borrow(workspace: &Path, root: &Path) -> Result<PathBuf, WorktreeError> {
     let (_, commit) = commit_of(workspace)?;
     borrow_commit(workspace, root, &commit)
 }
@@ -177,15 +179,15 @@ pub fn borrow(workspace: &Path, root: &Path) -> Result<PathBuf, Error> {
 /// # Errors
 ///
 /// There is no repository, no such commit, or git refuses.
-pub fn borrow_commit(workspace: &Path, root: &Path, commit: &str) -> Result<PathBuf, Error> {
+pub fn borrow_commit(workspace: &Path, root: &Path, commit: &str) -> Result<PathBuf, WorktreeError> {
     let (toplevel, _) = commit_of(workspace)?;
     std::fs::create_dir_all(root)?;
-    let (from, to) = (text(&toplevel)?, text(root)?);
-    said(clone_local(root, &["--shared"], from, to)?).map_err(Error::Git)?;
+    let (from, to) = (path_text(&toplevel)?, path_text(root)?);
+    output_or_error(clone_local(root, &["--shared"], from, to)?).map_err(WorktreeError::Git)?;
     // A command there must not reach the original, for instance with a push.
-    run(root, ["remote", "remove", "origin"])?;
-    run(root, ["checkout", "--quiet", "--detach", commit])?;
-    Ok(within(root, workspace, &toplevel))
+    run_git(root, ["remote", "remove", "origin"])?;
+    run_git(root, ["checkout", "--quiet", "--detach", commit])?;
+    Ok(workspace_in(root, workspace, &toplevel))
 }
 
 /// Returns the folders that have content in the checkout of `workspace` and none in the one at `root`, as paths from
@@ -198,7 +200,8 @@ pub fn borrow_commit(workspace: &Path, root: &Path, commit: &str) -> Result<Path
 pub fn unfilled(workspace: &Path, root: &Path) -> io::Result<Vec<String>> {
     let Some(facts) = branch::facts(workspace)? else { return Ok(Vec::new()) };
     let first = &facts.toplevel;
-    let tracked = said(git_on_files(first, &["ls-files", "-z", "--stage"])?).map_err(io::Error::other)?;
+    let tracked =
+        output_or_error(git_on_files(first, &["ls-files", "-z", "--stage"])?).map_err(io::Error::other)?;
     let led_elsewhere = tracked.split(|byte| *byte == 0).filter_map(|entry| {
         let is_led = entry.starts_with(b"160000 ") || entry.starts_with(b"120000 ");
         let path = entry.iter().position(|byte| *byte == b'\t').map(|tab| &entry[tab + 1..]);
@@ -208,7 +211,7 @@ pub fn unfilled(workspace: &Path, root: &Path) -> io::Result<Vec<String>> {
         first,
         &["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"],
     )?;
-    let ignored = said(ignored).map_err(io::Error::other)?;
+    let ignored = output_or_error(ignored).map_err(io::Error::other)?;
     let ignored = ignored.split(|byte| *byte == 0).filter_map(|entry| entry.strip_suffix(b"/"));
     let repositories = ignored.flat_map(|folder| repositories_in(first, &as_path(folder)));
     let paths = led_elsewhere.map(|path| as_path(path).into_owned()).chain(repositories);
@@ -221,7 +224,7 @@ fn repositories_in(first: &Path, folder: &Path) -> Vec<PathBuf> {
     let is_one = |folder: &Path| first.join(folder).join(".git").exists();
     let below = std::fs::read_dir(first.join(folder)).into_iter().flatten().flatten();
     let below = below.map(|entry| folder.join(entry.file_name()));
-    std::iter::once(folder.to_owned()).chain(below).filter(|it| is_one(it)).collect()
+    std::iter::once(folder.to_owned()).chain(below).filter(|folder| is_one(folder)).collect()
 }
 
 /// Returns whether a folder, or the target of a link, has an entry other than `.git`.
@@ -232,7 +235,7 @@ fn holds_something(folder: &Path) -> bool {
 
 /// A part of the files of a checkout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum CheckoutPart {
     /// All files.
     Whole,
     /// Files in the workspace, which may be a folder of the checkout.
@@ -241,7 +244,7 @@ pub enum Part {
     Outside,
 }
 
-impl Part {
+impl CheckoutPart {
     /// Returns the paths of it, as git takes them in the workspace.
     fn paths(self) -> &'static [&'static str] {
         match self {
@@ -257,7 +260,7 @@ impl Part {
 /// # Errors
 ///
 /// Git cannot be run, or does not read the checkout.
-pub fn uncommitted(workspace: &Path, part: Part) -> io::Result<usize> {
+pub fn uncommitted(workspace: &Path, part: CheckoutPart) -> io::Result<usize> {
     status(workspace, part).map(|files| files.len())
 }
 
@@ -267,19 +270,19 @@ pub fn uncommitted(workspace: &Path, part: Part) -> io::Result<usize> {
 /// # Errors
 ///
 /// Git cannot be run, or does not read the checkout.
-pub fn status(workspace: &Path, part: Part) -> io::Result<BTreeMap<String, String>> {
-    let mut files = changed(git_on_files_unfiltered, workspace, part.paths())?;
+pub fn status(workspace: &Path, part: CheckoutPart) -> io::Result<BTreeMap<String, String>> {
+    let mut files = changed_files(git_on_files_unfiltered, workspace, part.paths())?;
     files.extend(within_submodules(workspace, part.paths())?);
     leave_out_own_output(workspace, &mut files)?;
     Ok(files)
 }
 
 /// How git is asked in a folder.
-type Ask = fn(&Path, &[&str]) -> io::Result<Output>;
+type GitFunction = fn(&Path, &[&str]) -> io::Result<Output>;
 
 /// Asks git for what is changed, without looking into submodules: that would be another git, which runs what is configured
 /// there.
-fn changed(ask: Ask, folder: &Path, paths: &[&str]) -> io::Result<BTreeMap<String, String>> {
+fn changed_files(ask: GitFunction, folder: &Path, paths: &[&str]) -> io::Result<BTreeMap<String, String>> {
     // A setting of the user's may hide files that are not tracked, and a check reads them all the same.
     const ASK: [&str; 7] = [
         "status",
@@ -292,7 +295,7 @@ fn changed(ask: Ask, folder: &Path, paths: &[&str]) -> io::Result<BTreeMap<Strin
     ];
     let output = ask(folder, &[&ASK[..], paths].concat())?;
     if !output.status.success() {
-        return said(output).map(|_| BTreeMap::new()).map_err(io::Error::other);
+        return output_or_error(output).map(|_| BTreeMap::new()).map_err(io::Error::other);
     }
     let entries = output.stdout.split(|byte| *byte == 0).filter_map(|entry| entry.split_at_checked(3));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -322,12 +325,12 @@ const SUBMODULES_DEEP: usize = 8;
 /// Says whether something is changed in a submodule, or in one in it.
 fn is_changed(root: &SafeDir, toplevel: &Path, path: &[u8], depth: usize) -> io::Result<bool> {
     // One that is not checked out has no such name in it; and none is looked for behind a link.
-    let is_there = root.open_below(path).is_ok_and(|folder| folder.look(b".git").is_ok());
+    let is_there = root.open_below(path).is_ok_and(|folder| folder.metadata(b".git").is_ok());
     if !is_there {
         return Ok(false);
     }
     let folder = toplevel.join(as_path(path));
-    match changed(git_within_unfiltered, &folder, &["."]) {
+    match changed_files(git_within_unfiltered, &folder, &["."]) {
         Ok(files) if !files.is_empty() => return Ok(true),
         // As git sees it, it is not checked out.
         Err(error) if error.to_string().contains("not a git repository") => return Ok(false),
@@ -343,12 +346,12 @@ fn is_changed(root: &SafeDir, toplevel: &Path, path: &[u8], depth: usize) -> io:
 }
 
 /// Returns the paths of what stands for a commit of another repository, from the root of the checkout.
-fn submodules(ask: Ask, folder: &Path, paths: &[&str]) -> io::Result<Vec<Vec<u8>>> {
+fn submodules(ask: GitFunction, folder: &Path, paths: &[&str]) -> io::Result<Vec<Vec<u8>>> {
     Ok(gitlinks(ask, folder, paths)?.into_iter().map(|(path, _)| path).collect())
 }
 
 /// Returns the same with the commits.
-fn gitlinks(ask: Ask, folder: &Path, paths: &[&str]) -> io::Result<Vec<(Vec<u8>, String)>> {
+fn gitlinks(ask: GitFunction, folder: &Path, paths: &[&str]) -> io::Result<Vec<(Vec<u8>, String)>> {
     let output = ask(folder, &[&["ls-files", "-z", "--stage", "--full-name", "--"], paths].concat())?;
     let entries = output.stdout.split(|&byte| byte == 0).filter(|entry| entry.starts_with(b"160000 "));
     // `160000 NAME 0`, a tab, then the path.
@@ -365,7 +368,7 @@ fn leave_out_own_output(workspace: &Path, files: &mut BTreeMap<String, String>) 
     if !own.is_empty() && !files.is_empty() {
         let root = branch::facts(workspace)?.map_or_else(|| workspace.to_owned(), |facts| facts.toplevel);
         let is_own = |path: &str| {
-            let seen = safe_dir::open_file(&root.join(path)).and_then(|file| safe_dir::look_at(&file));
+            let seen = safe_dir::open_file(&root.join(path)).and_then(|file| safe_dir::metadata_of(&file));
             seen.is_ok_and(|seen| own.contains(&(seen.stamp.device, seen.stamp.node)))
         };
         files.retain(|path, _| !is_own(path));
@@ -375,7 +378,7 @@ fn leave_out_own_output(workspace: &Path, files: &mut BTreeMap<String, String>) 
 
 /// A branch of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Branch {
+pub struct WorktreeBranch {
     /// Its name.
     pub name: String,
     /// Where git says that it is checked out, whether or not that is still there.
@@ -389,7 +392,7 @@ pub struct Branch {
 /// # Errors
 ///
 /// Git cannot be run.
-pub fn branches(workspace: &Path, prefix: &str) -> io::Result<Vec<Branch>> {
+pub fn branches(workspace: &Path, prefix: &str) -> io::Result<Vec<WorktreeBranch>> {
     let names = format!("refs/heads/{prefix}");
     let list = |format: &str, more: &str| {
         let listed = git(workspace, ["for-each-ref", format, more, &names])?;
@@ -398,10 +401,10 @@ pub fn branches(workspace: &Path, prefix: &str) -> io::Result<Vec<Branch>> {
     };
     let merged = list("--format=%(refname:lstrip=2)", "--merged=HEAD")?;
     let all = list("--format=%(refname:lstrip=2)%09%(worktreepath)", "--count=10000")?;
-    let read = all.lines().filter_map(|line| line.split_once('\t')).map(|(name, checkout)| Branch {
+    let read = all.lines().filter_map(|line| line.split_once('\t')).map(|(name, checkout)| WorktreeBranch {
         name: name.to_owned(),
         checkout: (!checkout.is_empty()).then(|| checkout.into()),
-        is_merged: merged.lines().any(|it| it == name),
+        is_merged: merged.lines().any(|branch| branch == name),
     });
     Ok(read.collect())
 }
@@ -411,32 +414,34 @@ pub fn branches(workspace: &Path, prefix: &str) -> io::Result<Vec<Branch>> {
 /// # Errors
 ///
 /// Git refuses, because there is something that is in no commit.
-pub fn remove(root: &Path) -> Result<(), Error> {
+pub fn remove(root: &Path) -> Result<(), WorktreeError> {
     let branch = branch::facts(root)?.and_then(|facts| facts.branch);
-    let first = run(root, ["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+    let first = run_git(root, ["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
     let first = PathBuf::from(String::from_utf8_lossy(&first).trim_end());
     // Git would look itself, with the filters of the repository.
-    if !changed(git_on_files, root, Part::Whole.paths())?.is_empty() {
-        return Err(Error::Git("it holds modified or untracked files, which are in no commit".to_owned()));
+    if !changed_files(git_on_files, root, CheckoutPart::Whole.paths())?.is_empty() {
+        return Err(WorktreeError::Git(
+            "it holds modified or untracked files, which are in no commit".to_owned(),
+        ));
     }
     let checkout = SafeDir::root(root)?;
-    for path in submodules(git_on_files_unfiltered, root, Part::Whole.paths())? {
-        if checkout.open_below(&path).is_ok_and(|folder| folder.look(b".git").is_ok()) {
+    for path in submodules(git_on_files_unfiltered, root, CheckoutPart::Whole.paths())? {
+        if checkout.open_below(&path).is_ok_and(|folder| folder.metadata(b".git").is_ok()) {
             let other = first.parent().map(|first| first.join(as_path(&path)));
             let is_copy = other.filter(|other| other.join(".git").exists()).is_some_and(|other| {
                 let copy = root.join(as_path(&path));
-                is_elsewhere(&copy, &other, SUBMODULES_DEEP).unwrap_or(false)
+                has_all_commits_in(&copy, &other, SUBMODULES_DEEP).unwrap_or(false)
             });
             if is_copy && !is_changed(&checkout, root, &path, SUBMODULES_DEEP)? {
                 continue;
             }
             let path = as_path(&path).display().to_string();
-            return Err(Error::Git(format!(
+            return Err(WorktreeError::Git(format!(
                 "{path} in it is another repository, whose commits may be nowhere else"
             )));
         }
     }
-    run(root, ["worktree", "remove", "--force", text(root)?])?;
+    run_git(root, ["worktree", "remove", "--force", path_text(root)?])?;
     if let Some(branch) = branch {
         let _stays_if_it_is_not_merged = git(&first, ["branch", "--quiet", "-d", &branch])?;
     }
@@ -444,28 +449,28 @@ pub fn remove(root: &Path) -> Result<(), Error> {
 }
 
 /// Returns the root of the repository that a folder is in, and its commit.
-fn commit_of(workspace: &Path) -> Result<(PathBuf, String), Error> {
-    let facts = branch::facts(workspace)?.ok_or_else(|| Error::NoRepository(workspace.to_owned()))?;
-    Ok((facts.toplevel, facts.head_sha.ok_or(Error::NoCommit)?))
+fn commit_of(workspace: &Path) -> Result<(PathBuf, String), WorktreeError> {
+    let facts = branch::facts(workspace)?.ok_or_else(|| WorktreeError::NoRepository(workspace.to_owned()))?;
+    Ok((facts.toplevel, facts.head_sha.ok_or(WorktreeError::NoCommit)?))
 }
 
 /// Returns where in a checkout the folder is that `workspace` is in the first one.
-fn within(root: &Path, workspace: &Path, toplevel: &Path) -> PathBuf {
+fn workspace_in(root: &Path, workspace: &Path, toplevel: &Path) -> PathBuf {
     let within = workspace.strip_prefix(toplevel).unwrap_or(Path::new(""));
     // A path that is joined with nothing gets a slash at its end.
     root.iter().chain(within).collect()
 }
 
-fn text(path: &Path) -> Result<&str, Error> {
-    path.to_str().ok_or_else(|| Error::Git(format!("{} is no UTF-8", path.display())))
+fn path_text(path: &Path) -> Result<&str, WorktreeError> {
+    path.to_str().ok_or_else(|| WorktreeError::Git(format!("{} is no UTF-8", path.display())))
 }
 
-fn run<const N: usize>(folder: &Path, arguments: [&str; N]) -> Result<Vec<u8>, Error> {
-    said(git_on_files(folder, &arguments)?).map_err(Error::Git)
+fn run_git<const N: usize>(folder: &Path, arguments: [&str; N]) -> Result<Vec<u8>, WorktreeError> {
+    output_or_error(git_on_files(folder, &arguments)?).map_err(WorktreeError::Git)
 }
 
 /// Returns what git printed, or what it complained about.
-fn said(output: Output) -> Result<Vec<u8>, String> {
+fn output_or_error(output: Output) -> Result<Vec<u8>, String> {
     if output.status.success() {
         return Ok(output.stdout);
     }
@@ -587,10 +592,10 @@ mod tests {
                 let files: Vec<String> = files.iter().map(|(path, word)| format!("{word} {path}")).collect();
                 files.join(", ")
             };
-            assert_eq!(shown(status(&place("work"), Part::Whole).unwrap()), seen, "{change}");
-            assert_eq!(shown(status(&place("work"), Part::Workspace).unwrap()), seen, "{change}");
-            assert_eq!(shown(status(&place("work/part"), Part::Outside).unwrap()), seen, "{change}");
-            assert_eq!(shown(status(&place("work/part"), Part::Workspace).unwrap()), "", "{change}");
+            assert_eq!(shown(status(&place("work"), CheckoutPart::Whole).unwrap()), seen, "{change}");
+            assert_eq!(shown(status(&place("work"), CheckoutPart::Workspace).unwrap()), seen, "{change}");
+            assert_eq!(shown(status(&place("work/part"), CheckoutPart::Outside).unwrap()), seen, "{change}");
+            assert_eq!(shown(status(&place("work/part"), CheckoutPart::Workspace).unwrap()), "", "{change}");
             assert!(!folder.path().join("ran").exists(), "{change}");
         }
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use unstuck_core::workflow::{Export, Input, Output};
+use unstuck_core::workflow::{ArtifactExport, Input, Output};
 use unstuck_files::private_dir::PrivateDir;
 use unstuck_workspace::artifacts::{ArtifactError, Overlap, collect_outputs, copy_exports, copy_inputs};
 
@@ -39,7 +39,7 @@ impl Bench {
     }
 
     fn context(&self) -> PrivateDir {
-        PrivateDir::of(&self.path("w"), &self.path("w/context"))
+        PrivateDir::in_workspace(&self.path("w"), &self.path("w/context"))
     }
 
     fn collect(&self, path: &str) -> Result<Vec<String>, String> {
@@ -57,7 +57,7 @@ impl Bench {
 
     fn export(&self, overlap: Overlap) -> Result<Vec<String>, String> {
         let child = PrivateDir::at(&self.path("child"));
-        let export = Export { from: "c".into(), artifact: "art".to_owned(), r#as: "out".to_owned() };
+        let export = ArtifactExport { from: "c".into(), artifact: "art".to_owned(), r#as: "out".to_owned() };
         told(
             copy_exports(&child, &self.context(), &"s".into(), &[export], overlap, &|| false),
             &self.path(""),

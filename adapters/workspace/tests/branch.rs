@@ -6,10 +6,10 @@ use std::process::Command;
 
 use serde_json::Value;
 use unstuck_workspace::branch::{
-    BaseSource, DEFAULT_PROTECTED, GitFacts, Protected, check_expected, commit_of, facts, protected_match,
-    resolve_base,
+    BaseSource, DEFAULT_PROTECTED, GitFacts, ProtectedBranches, check_expected, commit_of, facts,
+    protected_match, resolve_base,
 };
-use unstuck_workspace::worktree::{self, Part};
+use unstuck_workspace::worktree::{self, CheckoutPart};
 
 #[test]
 fn protected_branches_match_the_original() {
@@ -61,7 +61,7 @@ fn the_command_line_goes_before_the_environment_and_that_before_the_usual() {
         (Some([""]), Some("trunk"), &[""], "cli"),
     ] {
         let cli = cli.map(|names| names.map(str::to_owned));
-        let found = Protected::resolve(cli.as_ref().map(<[String; 1]>::as_slice), env);
+        let found = ProtectedBranches::resolve(cli.as_ref().map(<[String; 1]>::as_slice), env);
         assert_eq!(
             (found.patterns.iter().map(String::as_str).collect::<Vec<_>>(), found.source),
             (patterns.to_vec(), source)
@@ -169,7 +169,7 @@ fn no_filter_runs_when_the_rest_of_a_checkout_is_looked_at() {
             git config 'filter.{name}.clean' 'touch ran; cat'; git config 'filter.{name}.required' true
             sleep 0.01; touch one"
         ));
-        let found = worktree::status(&root.join("sub"), Part::Outside).unwrap();
+        let found = worktree::status(&root.join("sub"), CheckoutPart::Outside).unwrap();
         assert!(!root.join("ran").exists() && !root.join("sub/ran").exists(), "{name}");
         assert_eq!(found.keys().collect::<Vec<_>>(), [".gitattributes"], "{name}");
     }

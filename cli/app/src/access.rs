@@ -10,44 +10,45 @@ use unstuck_core::id::Seq;
 use unstuck_files::error::with_causes;
 use unstuck_process::ProcessSpec;
 use unstuck_process::redact::Redactor;
-use unstuck_runner::Watcher;
-use unstuck_runner::open::Site;
-use unstuck_runner::workspace::make_again;
+use unstuck_runner::RunListener;
+use unstuck_runner::open::RunEnvironment;
+use unstuck_runner::workspace_link::recreate_folder_command;
 use unstuck_store::event_store::EventStore as _;
-use unstuck_store::opening::{OpenError, Opening};
+use unstuck_store::recovery::{OpenError, RecoveryReport};
 use unstuck_store::run_log::RunLog;
 use unstuck_store::store::Store as _;
 use unstuck_store_sled::SledStore as Runs;
-use unstuck_workspace::branch::Protected;
+use unstuck_workspace::branch::ProtectedBranches;
 use unstuck_workspace::snapshot::Snapshots;
 
 use crate::error::Result;
-use crate::explained::{explained, of_snapshots};
-use crate::project::{Found, Project};
+use crate::launch_errors::{into_app_error, snapshot_error};
+use crate::project::ProjectRuns;
+use crate::run_handle::RunHandle;
 
 /// A watcher that shows nothing.
 struct Silent;
 
-impl Watcher for Silent {
-    fn recorded(&self, _: &[Event], _: &unstuck_core::RunState) {}
+impl RunListener for Silent {
+    fn on_events(&self, _: &[Event], _: &unstuck_core::RunState) {}
     fn line(&self, _: &unstuck_core::id::StepId, _: &str) {}
-    fn child(self: Arc<Self>, _: &unstuck_core::id::StepId, _: Option<&str>) -> Arc<dyn Watcher> {
+    fn child(self: Arc<Self>, _: &unstuck_core::id::StepId, _: Option<&str>) -> Arc<dyn RunListener> {
         self
     }
 }
 
 /// Returns a site for use cases that run no worker.
-pub fn quiet_site(runs: &Runs) -> Site {
+pub fn read_only_environment(runs: &Runs) -> RunEnvironment {
     let (_, nobody_interrupts) = watch::channel(None);
-    Site {
+    RunEnvironment {
         store: Arc::new(runs.clone()),
         state_dir: Some(runs.state().clone()),
-        watcher: Arc::new(Silent),
+        listener: Arc::new(Silent),
         redactor: Redactor::from_environment(std::env::vars_os(), &[]),
         interrupts: nobody_interrupts,
         branch: None,
         branch_lock: None,
-        protected_branches: Protected::default(),
+        protected_branches: ProtectedBranches::default(),
         allow_protected_branch: false,
         reuse_baseline: false,
         verbose: false,
@@ -61,16 +62,16 @@ pub fn quiet_site(runs: &Runs) -> Site {
 /// the open log: until it is dropped, no other process can continue the run.
 ///
 /// Damage that cannot be repaired is reported when the events are read, or when the log is [opened].
-pub fn mend(project: &Project, found: &Found) -> Option<Arc<RunLog>> {
+pub fn reconcile_log(project: &ProjectRuns, found: &RunHandle) -> Option<Arc<RunLog>> {
     if found.is_live() {
         return None;
     }
-    let mended = quiet_site(project.runs()).mend(&found.entry.run).inspect_err(|error| {
+    let mended = read_only_environment(project.runs()).repair(&found.entry.run).inspect_err(|error| {
         tracing::info!(error = with_causes(error), "store and events.jsonl were not brought together");
     });
     let (log, opening) = mended.ok()?;
     note(found, &opening);
-    if matches!(found.good_events(), Ok((_, Some(_)))) {
+    if matches!(found.valid_events(), Ok((_, Some(_)))) {
         drop(log);
         let _said_by_whoever_reads = check_store(found);
         return None;
@@ -78,14 +79,14 @@ pub fn mend(project: &Project, found: &Found) -> Option<Arc<RunLog>> {
     Some(log)
 }
 
-/// Returns the log that [`mend`] has opened; where it has not, what keeps it from being opened.
-pub fn opened(project: &Project, found: &Found, log: Option<Arc<RunLog>>) -> Result<Arc<RunLog>> {
+/// Returns the log that [`reconcile_log`] has opened; where it has not, what keeps it from being opened.
+pub fn open_log(project: &ProjectRuns, found: &RunHandle, log: Option<Arc<RunLog>>) -> Result<Arc<RunLog>> {
     if let Some(log) = log {
         return Ok(log);
     }
-    let (log, opening) = quiet_site(project.runs())
-        .mend(&found.entry.run)
-        .map_err(|error| explained(&error, found.short(), Some(project.runs())))?;
+    let (log, opening) = read_only_environment(project.runs())
+        .repair(&found.entry.run)
+        .map_err(|error| into_app_error(&error, found.short(), Some(project.runs())))?;
     note(found, &opening);
     Ok(log)
 }
@@ -96,8 +97,8 @@ pub fn snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots> {
     unstuck_runner::snapshots::open(runs.state(), workspace, started).map_err(|error| {
         // The content is kept with the log, but its folder must exist; it may be empty.
         let is_gone = !workspace.exists();
-        let hint = is_gone.then(|| format!("{}    then the same again", make_again(workspace)));
-        of_snapshots(&error).hint_if(hint)
+        let hint = is_gone.then(|| format!("{}    then the same again", recreate_folder_command(workspace)));
+        snapshot_error(&error).hint_if(hint)
     })
 }
 
@@ -107,7 +108,7 @@ pub fn recorded_snapshots(runs: &Runs, started: &RunStarted) -> Result<Snapshots
         true => snapshots(runs, started),
         // Which folder is named makes no difference to what was recorded.
         false => unstuck_runner::snapshots::open(runs.state(), runs.path(), started)
-            .map_err(|error| of_snapshots(&error)),
+            .map_err(|error| snapshot_error(&error)),
     }
 }
 
@@ -130,7 +131,7 @@ pub fn kept_snapshots(runs: &Runs, started: &RunStarted) -> std::result::Result<
 /// # Errors
 ///
 /// The store is damaged, or the run is live.
-pub fn check_store(found: &Found) -> std::result::Result<(), OpenError> {
+pub fn check_store(found: &RunHandle) -> std::result::Result<(), OpenError> {
     let (log, opening) = found.runs.claim(&found.entry.run)?;
     note(found, &opening);
     let Err(error) = log.verify() else { return Ok(()) };
@@ -148,12 +149,12 @@ pub fn check_store(found: &Found) -> std::result::Result<(), OpenError> {
 /// # Errors
 ///
 /// The run cannot be opened, or something of it is damaged or lost.
-pub fn examine(found: &Found) -> std::result::Result<(), OpenError> {
+pub fn examine(found: &RunHandle) -> std::result::Result<(), OpenError> {
     let (log, _) = found.runs.claim(&found.entry.run)?;
     log.verify().map(drop).map_err(|error| found.runs.unreadable(&found.entry.run, error))
 }
 
 /// Tells the person what was found when a log was opened.
-pub(crate) fn note(found: &Found, opening: &Opening) {
-    opening.findings.iter().for_each(|finding| found.note(&finding.to_string()));
+pub(crate) fn note(found: &RunHandle, opening: &RecoveryReport) {
+    opening.repairs.iter().for_each(|finding| found.note(&finding.to_string()));
 }

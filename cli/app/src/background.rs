@@ -13,14 +13,14 @@ use unstuck_store::store::Store as _;
 use unstuck_store_sled::SledStore as Runs;
 
 use crate::drive::Terms;
-use crate::error::{Error, Result};
-use crate::place::Place;
-use crate::project::Project;
-use crate::start::{self, Prepared};
+use crate::error::{AppError, Result};
+use crate::project::ProjectRuns;
+use crate::project_location::ProjectLocation;
+use crate::start::{self, PreparedRun};
 
 /// The message to the second process.
 #[derive(Debug, Serialize, Deserialize)]
-struct Order {
+struct DetachHandoff {
     started: RunStarted,
     /// The files that the first process prints into: they are no work of the run either.
     own_output: Vec<String>,
@@ -32,35 +32,35 @@ const POLL: Duration = Duration::from_millis(20);
 /// A run that was started in the background.
 pub enum Background {
     /// It has begun, and its output is in this file.
-    Begun(PathBuf),
+    Started(PathBuf),
     /// The second process ended before the run began, with this status and these lines.
     Ended(ExitStatus, String),
 }
 
-/// Starts a run by a second process of `command`, which calls [`handed_over`]. Returns when the beginning of the run is in the
+/// Starts a run by a second process of `command`, which calls [`receive_handoff`]. Returns when the beginning of the run is in the
 /// log.
 ///
 /// # Errors
 ///
 /// The run is kept in memory, or the process cannot be started.
-pub fn start(prepared: &Prepared, command: Command) -> Result<Background> {
+pub fn start(prepared: &PreparedRun, command: Command) -> Result<Background> {
     let (started, runs) = (&prepared.started, prepared.runs.as_ref());
     let runs = runs.ok_or_else(|| {
-        Error::usage(
+        AppError::usage(
             "a run that is kept in memory cannot be looked at from elsewhere, so it cannot be detached",
         )
         .hint("--store sled:PATH")
     })?;
     let output = runs.create_artifacts(&started.run).map(|artifacts| artifacts.join("output.log"));
     let begun = output.and_then(|output| Ok((begin(command, &output, started, runs)?, output)));
-    let (ended, output) = begun.map_err(|error| Error::store(&error))?;
+    let (ended, output) = begun.map_err(|error| AppError::store(&error))?;
     Ok(match ended {
         Some(status) => {
             let lines = safe_open::read_text(&output).unwrap_or_default();
             let _nothing_is_in_it = std::fs::remove_dir_all(runs.path_of(&started.run));
             Background::Ended(status, lines)
         }
-        None => Background::Begun(output),
+        None => Background::Started(output),
     })
 }
 
@@ -76,14 +76,14 @@ fn begin(
     let mut child = command.spawn()?;
     let own_output =
         own_stdout::paths().into_iter().filter_map(|path| path.into_os_string().into_string().ok());
-    let order = Order { started: started.clone(), own_output: own_output.collect() };
+    let order = DetachHandoff { started: started.clone(), own_output: own_output.collect() };
     let order = serde_json::to_vec(&order).expect("an event is plain data");
     // A process that ends before it has read this prints why.
     let _it_may_have_ended = child.stdin.take().map(|mut stdin| stdin.write_all(&order));
-    until_begun(&mut child, &started.run, runs)
+    wait_for_start(&mut child, &started.run, runs)
 }
 
-fn until_begun(child: &mut Child, run: &RunId, runs: &Runs) -> io::Result<Option<ExitStatus>> {
+fn wait_for_start(child: &mut Child, run: &RunId, runs: &Runs) -> io::Result<Option<ExitStatus>> {
     loop {
         // In this order: a short run may be over by now.
         let ended = child.try_wait()?;
@@ -102,9 +102,9 @@ fn until_begun(child: &mut Child, run: &RunId, runs: &Runs) -> io::Result<Option
 /// # Errors
 ///
 /// `input` holds no such message, or the run may no longer work on its branch.
-pub fn handed_over(place: &Place, terms: &Terms, input: impl Read) -> Result<Prepared> {
-    let order: Order = serde_json::from_reader(input)
-        .map_err(|error| Error::usage(format!("nobody says how the run begins: {error}")))?;
+pub fn receive_handoff(place: &ProjectLocation, terms: &Terms, input: impl Read) -> Result<PreparedRun> {
+    let order: DetachHandoff = serde_json::from_reader(input)
+        .map_err(|error| AppError::usage(format!("nobody says how the run begins: {error}")))?;
     own_stdout::hold(&order.own_output);
-    start::prepared(Project::locate(place)?, order.started, terms)
+    start::to_prepared_run(ProjectRuns::locate(place)?, order.started, terms)
 }

@@ -12,7 +12,7 @@ use unstuck_process::first_output::first_output;
 use unstuck_workers::Description;
 
 use crate::text;
-use crate::workers::{described, installed};
+use crate::workers::{description_of, find_program};
 
 /// How long a program may take to print its version.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(10);
@@ -50,7 +50,7 @@ impl Version {
         };
         let output = String::from_utf8_lossy(&output);
         match output.lines().find(|line| !line.trim().is_empty()) {
-            Some(line) => Self::Reported(text::clip(&text::plain(line.trim()), CHARACTERS_MAX)),
+            Some(line) => Self::Reported(text::clip(&text::sanitize(line.trim()), CHARACTERS_MAX)),
             None => Self::Unknown("it does not tell its version".to_owned()),
         }
     }
@@ -78,17 +78,17 @@ impl Version {
 /// A wrapped client is skipped: its wrapper may contain another version. So is a client that is not built in: its program may
 /// take `--version` for a prompt.
 pub fn numbers(workflow: &Workflow) -> BTreeMap<String, String> {
-    let everybody = workflow.everybody().into_iter().filter(|(_, worker)| worker.wrap.is_none());
+    let everybody = workflow.all_workers().into_iter().filter(|(_, worker)| worker.wrap.is_none());
     let is_ours = |client: &Description| {
         unstuck_workers::find(&client.name).is_some_and(|built_in| built_in.program == client.program)
     };
     let clients: BTreeMap<String, Description> = everybody
-        .filter_map(|(_, worker)| described(worker))
+        .filter_map(|(_, worker)| description_of(worker))
         .filter(is_ours)
-        .map(|it| (it.name.clone(), it))
+        .map(|client| (client.name.clone(), client))
         .collect();
     let ask = |client: &Description| {
-        let path = installed(&client.program)?;
+        let path = find_program(&client.program)?;
         Version::query(&path, client, TIME_AT_START).number().map(str::to_owned)
     };
     thread::scope(|scope| {

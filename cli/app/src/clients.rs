@@ -11,17 +11,17 @@ use unstuck_core::workflow::Capability;
 use unstuck_document::nearest;
 use unstuck_store::state_dir::StateDir;
 use unstuck_store_sled::SledStore;
-use unstuck_workers::launch::{self, CallRequest, Session};
+use unstuck_workers::launch::{self, CallRequest, CallSession};
 use unstuck_workers::{Clients, Description};
 
+use crate::client_source::{ClientSource, ClientSources};
 use crate::client_version::{self, Version};
-use crate::error::{Error, Result};
-use crate::login::{self, Login};
-use crate::origin::{Origin, Origins};
-use crate::place::Place;
-use crate::project::Project;
-use crate::workers::{self, installed};
-use crate::{consent, text};
+use crate::error::{AppError, Result};
+use crate::login_status::{self, Login};
+use crate::project::ProjectRuns;
+use crate::project_location::ProjectLocation;
+use crate::workers::{self, find_program};
+use crate::{text, trust};
 
 /// A client and its state on this machine.
 #[derive(Debug, Serialize)]
@@ -45,7 +45,7 @@ pub struct ClientStatus {
     /// The features of the client.
     pub supports: Supports,
     /// The access of the client, for people.
-    pub permissions: Permissions,
+    pub permissions: ClientPermissions,
     /// Whether a person has accepted these permissions in this project.
     pub acknowledged: bool,
     /// The command line of a call, with `…` for the parts that differ from call to call.
@@ -71,7 +71,7 @@ pub struct Supports {
 
 /// The access of a client, as a sentence for people, by the access that a step gives it.
 #[derive(Debug, Serialize)]
-pub struct Permissions {
+pub struct ClientPermissions {
     /// The step lets it read.
     pub read: String,
     /// The step lets it edit files.
@@ -82,7 +82,7 @@ pub struct Permissions {
 
 /// The clients to list.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Request<'a> {
+pub struct ClientListRequest<'a> {
     /// The name of the only client to list; `None` for all.
     pub name: Option<&'a str>,
     /// Record that a person accepts their permissions in this project.
@@ -94,11 +94,11 @@ pub struct Request<'a> {
 /// # Errors
 ///
 /// No client has this name, a description is invalid, or the consent cannot be recorded.
-pub fn list(place: &Place, request: &Request<'_>) -> Result<Vec<ClientStatus>> {
-    let runs = Project::locate(place)?;
+pub fn list(place: &ProjectLocation, request: &ClientListRequest<'_>) -> Result<Vec<ClientStatus>> {
+    let runs = ProjectRuns::locate(place)?;
     let project = runs.as_ref().map(SledStore::state);
     let workspace = place.directory()?;
-    let clients = workers::known(&workspace)?;
+    let clients = workers::load_clients(&workspace)?;
     let chosen = match request.name {
         Some(name) => vec![find(name, &clients)?],
         None => in_order(clients),
@@ -108,7 +108,7 @@ pub fn list(place: &Place, request: &Request<'_>) -> Result<Vec<ClientStatus>> {
             acknowledge(project, client)?;
         }
     }
-    Ok(examine(&chosen, &Origins::of(&workspace), project))
+    Ok(examine(&chosen, &ClientSources::read(&workspace), project))
 }
 
 fn in_order(mut clients: Clients) -> Vec<Arc<Description>> {
@@ -124,22 +124,22 @@ fn find(name: &str, known: &Clients) -> Result<Arc<Description>> {
             Some(near) => format!("unstuck workers {near}"),
             None => format!("one of {}", names.join(", ")),
         };
-        Error::usage(format!("no worker is known by the name {name:?}")).hint(hint)
+        AppError::usage(format!("no worker is known by the name {name:?}")).hint(hint)
     })
 }
 
 fn acknowledge(project: Option<&StateDir>, client: &Description) -> Result<()> {
     let project = project.ok_or_else(|| {
-        Error::usage("a store in memory keeps no acknowledgement").hint("--store sled:PATH")
+        AppError::usage("a store in memory keeps no acknowledgement").hint("--store sled:PATH")
     })?;
-    let given = consent::give(project, client, text::now());
-    given.map_err(|error| Error::store(&error))
+    let given = trust::grant(project, client, text::now());
+    given.map_err(|error| AppError::store(&error))
 }
 
 /// Examines all clients at once, since some take seconds to print their version.
 fn examine(
     clients: &[Arc<Description>],
-    origins: &Origins<'_>,
+    origins: &ClientSources<'_>,
     project: Option<&StateDir>,
 ) -> Vec<ClientStatus> {
     thread::scope(|scope| {
@@ -152,11 +152,11 @@ fn examine(
 }
 
 impl ClientStatus {
-    fn of_client(client: &Description, origins: &Origins<'_>, project: Option<&StateDir>) -> Self {
-        let path = installed(&client.program);
+    fn of_client(client: &Description, origins: &ClientSources<'_>, project: Option<&StateDir>) -> Self {
+        let path = find_program(&client.program);
         let version = match path.as_deref() {
             None => Version::NotInstalled,
-            Some(path) => match origins.unasked(client, path, project) {
+            Some(path) => match origins.why_not_queried(client, path, project) {
                 Some(why) => Version::NotAsked(why),
                 None => Version::query(path, client, client_version::TIME_MAX),
             },
@@ -171,23 +171,23 @@ impl ClientStatus {
             version,
             // A program that a repository names has not the login of the client of this name.
             login: match origin {
-                Origin::Repository(_) => Login::Unknown,
-                Origin::BuiltIn | Origin::User(_) => login::find(&client.name),
+                ClientSource::Repository(_) => Login::Unknown,
+                ClientSource::BuiltIn | ClientSource::User(_) => login_status::find(&client.name),
             },
             log_in: client.login.clone(),
             supports: supports(client),
-            permissions: Permissions {
+            permissions: ClientPermissions {
                 read: client.launch.read.words.clone(),
                 edit: client.launch.edit.words.clone(),
                 all: client.launch.all.words.clone(),
             },
-            acknowledged: project.is_some_and(|project| consent::is_given(project, client)),
+            acknowledged: project.is_some_and(|project| trust::is_given(project, client)),
             call: call(client),
         }
     }
 
     /// Returns the program and the file that describes the client; `None` if it is built in.
-    pub fn described(&self) -> Option<String> {
+    pub fn source_text(&self) -> Option<String> {
         Some(format!("{}, as {} describes it", self.program, self.described_in.as_ref()?))
     }
 }
@@ -197,8 +197,8 @@ fn supports(client: &Description) -> Supports {
     Supports {
         structured_output: !launch.schema.is_empty(),
         sessions: !launch.resume.is_empty(),
-        cost: client.tells_cost(),
-        tokens: client.tells_tokens(),
+        cost: client.reports_cost(),
+        tokens: client.reports_tokens(),
         turn_limit: !launch.turns.is_empty(),
         money_limit: !launch.usd.is_empty(),
     }
@@ -214,7 +214,7 @@ fn call(client: &Description) -> Vec<String> {
         capabilities: &[Capability::Read, Capability::Edit, Capability::RunTests, Capability::RunCommands],
         turns: None,
         micro_usd: None,
-        session: Session::New(Some("…")),
+        session: CallSession::New(Some("…")),
         schema: None,
         extra: &[],
         isolated: false,

@@ -9,7 +9,7 @@ use unstuck_core::id::{RunId, Seq, StepId};
 use unstuck_core::workflow::Step;
 use unstuck_files::error::with_causes;
 use unstuck_files::private_dir::PrivateDir;
-use unstuck_runner::open::Ended;
+use unstuck_runner::open::FinishedRun;
 use unstuck_store::store::Store as _;
 use unstuck_store_sled::SledStore as Runs;
 use unstuck_workspace::context_dir::CONVERGENCE;
@@ -32,7 +32,7 @@ pub fn write(
 
 /// Writes the pages about the loops of a run, and returns the diagnosis of one that is stuck. All of it can be made
 /// again from the log.
-pub fn of_ended(ended: &Ended, kept: Option<(&Runs, &RunId)>, short: &str) -> Option<PathBuf> {
+pub fn write_for_run(ended: &FinishedRun, kept: Option<(&Runs, &RunId)>, short: &str) -> Option<PathBuf> {
     let (runs, run) = kept?;
     let started = ended.state.started()?;
     let mut events: Option<Vec<Event>> = None;
@@ -69,7 +69,7 @@ fn views_of(started: &RunStarted, step: &Step, artifacts: &Path) -> PrivateDir {
         return PrivateDir::at(&artifacts.join("diagnosis")).join(step.id.as_str());
     }
     let workspace = Path::new(&started.workspace);
-    let context = PrivateDir::of(workspace, &workspace.join(&started.workflow.context_dir));
+    let context = PrivateDir::in_workspace(workspace, &workspace.join(&started.workflow.context_dir));
     context.join(step.id.as_str()).join(CONVERGENCE)
 }
 

@@ -8,26 +8,27 @@ use unstuck_core::diffstat::{ChangedFile, Diffstat};
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::Seq;
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::text::shell::quoted;
-use unstuck_replay::{Seen, gaps, seen};
+use unstuck_core::text::shell::quote_word;
+use unstuck_replay::snapshots::{self as recorded, SnapshotRef, gaps};
 use unstuck_runner::snapshots;
 use unstuck_store_sled::SledStore as Runs;
 use unstuck_workspace::snapshot::{
     ChangedExcluded, DiffOptions, ExcludedChange, ExcludedReason, OneSidedPath, Snapshots,
 };
 
-pub use unstuck_workspace::snapshot::{Change, ChangeKind};
+pub use unstuck_workspace::snapshot::{ChangeKind, PathChange};
 
 use crate::access;
 use crate::error::Result;
-use crate::explained::{explained, of_snapshots};
+use crate::launch_errors::{into_app_error, snapshot_error};
 use crate::paths;
-use crate::point::{self, Moment, Past, Side};
-use crate::project::{Found, Project};
+use crate::project::ProjectRuns;
+use crate::run_handle::RunHandle;
+use crate::run_revision::{self, IterationSide, RecordedSnapshots, Revision};
 
 /// Two moments of a run, and what of their difference is wanted.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct DiffRequest {
     /// The run, perhaps with an event: `RUN@SEQ`.
     pub run: String,
     /// An iteration, or `@` and an event; `None` for the whole run.
@@ -41,12 +42,12 @@ pub struct Request {
     /// Ignored files, too.
     pub ignored: bool,
     /// The form.
-    pub form: Form,
+    pub form: DiffFormat,
 }
 
 /// The form of a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum DiffFormat {
     /// A text that `git apply` reads.
     #[default]
     Text,
@@ -57,21 +58,21 @@ pub enum Form {
 }
 
 /// The difference between two moments.
-pub struct Difference {
+pub struct RunDiff {
     /// Notes about it.
     pub notes: Vec<String>,
     /// Nothing differs, as far as is known.
     pub is_empty: bool,
     /// The difference.
-    pub content: Content,
+    pub content: DiffContent,
 }
 
 /// A difference in its form.
-pub enum Content {
+pub enum DiffContent {
     /// As text.
     Text(Vec<u8>),
     /// The files.
-    Names(Vec<Change>),
+    Names(Vec<PathChange>),
     /// The files with their lines.
     Counts(Vec<(ChangeKind, ChangedFile)>),
 }
@@ -81,29 +82,30 @@ const NAMED_MAX: usize = 20;
 
 /// The two sides of a difference.
 struct Sides<'a> {
-    from: Moment,
-    to: Moment,
-    before: Option<Seen<'a>>,
-    after: Option<Seen<'a>>,
+    from: Revision,
+    to: Revision,
+    before: Option<SnapshotRef<'a>>,
+    after: Option<SnapshotRef<'a>>,
 }
 
 impl<'a> Sides<'a> {
-    fn find(request: &Request, past: &Past<'a>) -> Result<Self> {
-        let (_, event) = point::split(&request.run);
-        let from = request.from.as_deref().map(Moment::parse).transpose()?;
-        let (from, to) = match (event.map(Moment::of_event).transpose()?, from, &request.to) {
-            (None, None, _) => (Moment::First, Moment::WorkOver),
-            (None, Some(from @ Moment::Iteration(_)), None) => (from, from),
-            (None, Some(from), None) | (Some(from), None, _) => (from, Moment::Last),
-            (None, Some(from), Some(to)) => (from, Moment::parse(to)?),
+    fn find(request: &DiffRequest, past: &RecordedSnapshots<'a>) -> Result<Self> {
+        let (_, event) = run_revision::split(&request.run);
+        let from = request.from.as_deref().map(Revision::parse).transpose()?;
+        let (from, to) = match (event.map(Revision::of_event).transpose()?, from, &request.to) {
+            (None, None, _) => (Revision::First, Revision::LastWork),
+            (None, Some(from @ Revision::Iteration(_)), None) => (from, from),
+            (None, Some(from), None) | (Some(from), None, _) => (from, Revision::Last),
+            (None, Some(from), Some(to)) => (from, Revision::parse(to)?),
             (Some(from), Some(to), _) => (from, to),
         };
-        Ok(Self { from, to, before: past.find(from, Side::Before)?, after: past.find(to, Side::After)? })
+        let before = past.find(from, IterationSide::Before)?;
+        Ok(Self { from, to, before, after: past.find(to, IterationSide::After)? })
     }
 
     /// Says that the last iteration has left nothing that was recorded.
-    fn unlooked(&self, short: &str) -> Option<String> {
-        let is_end = matches!(self.to, Moment::WorkOver | Moment::Last);
+    fn missing_end(&self, short: &str) -> Option<String> {
+        let is_end = matches!(self.to, Revision::LastWork | Revision::Last);
         let (step, iteration) = self.after.as_ref().filter(|seen| seen.before && is_end)?.work?;
         Some(format!(
             "iteration {iteration} of {step} is under way, or nobody could look at what it left; the workspace as it is now: unstuck diff {short} @first @now"
@@ -116,61 +118,62 @@ impl<'a> Sides<'a> {
 /// # Errors
 ///
 /// There is no such run or moment, or a snapshot of it is gone.
-pub fn diff(project: &Project, request: &Request) -> Result<Difference> {
-    let found = project.find(point::split(&request.run).0)?;
-    drop(access::mend(project, &found));
-    let events = found.begun()?;
+pub fn diff(project: &ProjectRuns, request: &DiffRequest) -> Result<RunDiff> {
+    let found = project.find(run_revision::split(&request.run).0)?;
+    drop(access::reconcile_log(project, &found));
+    let events = found.known_events()?;
     let started = found.started(&events)?;
-    let past = Past::of(found.short(), &events, request.step.as_deref())?;
+    let past = RecordedSnapshots::new(found.short(), &events, request.step.as_deref())?;
     let sides = Sides::find(request, &past)?;
     let has_both = sides.before.is_some() && sides.after.is_some();
     let open = if has_both { access::recorded_snapshots } else { access::snapshots };
     let snapshots = open(project.runs(), started)?;
-    let now = if has_both { None } else { Some(look(project, &found, &past, &snapshots, started)?) };
-    let unlooked = sides.unlooked(found.short());
+    let now = if has_both { None } else { Some(take_snapshot(project, &found, &past, &snapshots, started)?) };
+    let unlooked = sides.missing_end(found.short());
     let since = sides.before.as_ref().map(|seen| seen.seq);
     let before = sides.before.as_ref().map(|seen| seen.snapshot).or(now.as_ref());
     let after = sides.after.as_ref().map(|seen| seen.snapshot).or(now.as_ref());
     let (Some(before), Some(after)) = (before, after) else {
-        return Ok(Difference { notes: Vec::new(), is_empty: false, content: Content::Text(Vec::new()) });
+        return Ok(RunDiff { notes: Vec::new(), is_empty: false, content: DiffContent::Text(Vec::new()) });
     };
     let of_others = match (sides.from, sides.to, since) {
-        (Moment::First, Moment::WorkOver, Some(seq)) => {
+        (Revision::First, Revision::LastWork, Some(seq)) => {
             changed_by_others(&snapshots, &events, seq, before, after)
         }
         _ => BTreeSet::new(),
     };
-    let compared = Compared { request, snapshots: &snapshots, before, after, of_others };
-    let lost = snapshots.lost(before, after).map_err(|error| of_snapshots(&error))?;
+    let compared = DiffInputs { request, snapshots: &snapshots, before, after, of_others };
+    let lost = snapshots.changed_excluded(before, after).map_err(|error| snapshot_error(&error))?;
     let (mut notes, is_known) = compared.notes(&found, &lost, since)?;
     notes.extend(unlooked.clone());
     let content = compared.content(&lost)?;
-    let is_empty = matches!(&content, Content::Text(text) if text.is_empty())
+    let is_empty = matches!(&content, DiffContent::Text(text) if text.is_empty())
         && lost.is_empty()
         && is_known
         && unlooked.is_none();
-    Ok(Difference { notes, is_empty, content })
+    Ok(RunDiff { notes, is_empty, content })
 }
 
 /// Takes a snapshot of the workspace as it is now.
-fn look(
-    project: &Project,
-    found: &Found,
-    past: &Past<'_>,
+fn take_snapshot(
+    project: &ProjectRuns,
+    found: &RunHandle,
+    past: &RecordedSnapshots<'_>,
     snapshots: &Snapshots,
     started: &RunStarted,
 ) -> Result<Snapshot> {
-    let recorded = |moment| past.find(moment, Side::After).map(|seen| seen.map(|seen| seen.snapshot));
-    let (first, last) = (recorded(Moment::First)?, recorded(Moment::Last)?);
-    access::quiet_site(project.runs())
-        .finds_in_place(Path::new(&started.workspace))
-        .map_err(|error| explained(&error, found.short(), None))?;
-    snapshots.take_after(first, last).map_err(|error| of_snapshots(&error))
+    let recorded =
+        |moment| past.find(moment, IterationSide::After).map(|seen| seen.map(|seen| seen.snapshot));
+    let (first, last) = (recorded(Revision::First)?, recorded(Revision::Last)?);
+    access::read_only_environment(project.runs())
+        .check_not_moved(Path::new(&started.workspace))
+        .map_err(|error| into_app_error(&error, found.short(), None))?;
+    snapshots.take_after(first, last).map_err(|error| snapshot_error(&error))
 }
 
 /// Two snapshots that are compared.
-struct Compared<'a> {
-    request: &'a Request,
+struct DiffInputs<'a> {
+    request: &'a DiffRequest,
     snapshots: &'a Snapshots,
     before: &'a Snapshot,
     after: &'a Snapshot,
@@ -178,7 +181,7 @@ struct Compared<'a> {
     of_others: BTreeSet<PathBuf>,
 }
 
-impl Compared<'_> {
+impl DiffInputs<'_> {
     fn is_named(&self, path: &Path) -> bool {
         let paths = &self.request.paths;
         paths.is_empty() || paths.iter().any(|named| path.starts_with(named))
@@ -187,7 +190,7 @@ impl Compared<'_> {
     /// Returns what a person should know, and whether the difference is known of all files.
     fn notes(
         &self,
-        found: &Found,
+        found: &RunHandle,
         lost: &[ChangedExcluded],
         since: Option<Seq>,
     ) -> Result<(Vec<String>, bool)> {
@@ -196,13 +199,14 @@ impl Compared<'_> {
         if !named.is_empty() {
             notes.push(format!(
                 "not shown, because it was changed while the run was stopped: {}; with it: unstuck diff {short} @first @last",
-                paths::listed(&named)
+                paths::list_text(&named)
             ));
         }
         let since = since.map_or_else(String::new, |seq| format!("@{seq}"));
-        for ChangedExcluded { path, how, comes_back, .. } in lost.iter().filter(|it| self.is_named(&it.path))
+        for ChangedExcluded { path, how, comes_back, .. } in
+            lost.iter().filter(|file| self.is_named(&file.path))
         {
-            let path = paths::shown(path);
+            let path = paths::display(path);
             notes.push(match comes_back {
                 true => {
                     format!("the repository {path} was {how}; put it back: unstuck undo {short}{since} --git")
@@ -210,16 +214,19 @@ impl Compared<'_> {
                 false => format!("{path} was {how}; no snapshot holds it, so how it differs is not known"),
             });
         }
-        let unseen = self.snapshots.unseen(self.before, self.after).map_err(|error| of_snapshots(&error))?;
-        let unseen: Vec<_> = unseen.into_iter().filter(|it| self.is_named(&it.path)).collect();
+        let unseen = self
+            .snapshots
+            .one_sided_paths(self.before, self.after)
+            .map_err(|error| snapshot_error(&error))?;
+        let unseen: Vec<_> = unseen.into_iter().filter(|file| self.is_named(&file.path)).collect();
         notes.extend(one_sided(&unseen));
         Ok((notes, unseen.is_empty()))
     }
 
-    fn content(&self, lost: &[ChangedExcluded]) -> Result<Content> {
+    fn content(&self, lost: &[ChangedExcluded]) -> Result<DiffContent> {
         let Self { request, snapshots, before, after, of_others } = self;
-        let failed = |error| of_snapshots(&error);
-        if request.form == Form::Text {
+        let failed = |error| snapshot_error(&error);
+        if request.form == DiffFormat::Text {
             let options = DiffOptions {
                 paths: request.paths.clone(),
                 without: of_others.clone(),
@@ -227,7 +234,7 @@ impl Compared<'_> {
             };
             let mut text = Vec::new();
             snapshots.diff(before, after, &options, &mut text).map_err(failed)?;
-            return Ok(Content::Text(text));
+            return Ok(DiffContent::Text(text));
         }
         let mut changes = snapshots.changes(before, after).map_err(failed)?;
         changes.extend(lost.iter().map(change_of));
@@ -237,48 +244,48 @@ impl Compared<'_> {
             let is_wanted = self.is_named(&change.path) && (request.ignored || !change.ignored);
             is_wanted && !of_others.contains(&change.path)
         });
-        if request.form == Form::Names {
-            return Ok(Content::Names(changes));
+        if request.form == DiffFormat::Names {
+            return Ok(DiffContent::Names(changes));
         }
         let files: BTreeSet<&Path> = changes.iter().map(|change| change.path.as_path()).collect();
         let lines = snapshots.lines(before, after, &|path| files.contains(path)).map_err(failed)?;
         let mut counted: BTreeMap<String, ChangedFile> =
             lines.into_iter().map(|file| (file.path.clone(), file)).collect();
-        let count = |change: &Change| {
+        let count = |change: &PathChange| {
             let path = change.path.to_string_lossy().into_owned();
             let file = counted.remove(&path).unwrap_or(ChangedFile { path, added: 0, removed: 0 });
             (change.kind, file)
         };
-        Ok(Content::Counts(changes.iter().map(count).collect()))
+        Ok(DiffContent::Counts(changes.iter().map(count).collect()))
     }
 }
 
 /// Says of which files only one side is known, and why.
 fn one_sided(unseen: &[OneSidedPath]) -> Vec<String> {
-    let is_unreadable = |it: &&OneSidedPath| it.is_now && it.reason == ExcludedReason::Unreadable;
+    let is_unreadable = |file: &&OneSidedPath| file.is_now && file.reason == ExcludedReason::Unreadable;
     let (unreadable, others): (Vec<&OneSidedPath>, Vec<&OneSidedPath>) =
         unseen.iter().partition(is_unreadable);
     let mut notes = Vec::new();
     if !unreadable.is_empty() {
-        let names: Vec<PathBuf> = unreadable.iter().map(|it| it.path.clone()).collect();
+        let names: Vec<PathBuf> = unreadable.iter().map(|file| file.path.clone()).collect();
         let quoted: Vec<String> =
-            names.iter().take(NAMED_MAX).map(|path| quoted(&paths::shown(path))).collect();
+            names.iter().take(NAMED_MAX).map(|path| quote_word(&paths::display(path))).collect();
         notes.push(format!(
             "became unreadable, so how it differs is not known: {}; where it still is: chmod -R u+rwX {}",
-            paths::listed(&names),
+            paths::list_text(&names),
             quoted.join(" ")
         ));
     }
     for OneSidedPath { path, reason, is_now } in others {
-        let (path, when) = (paths::shown(path), if *is_now { "is" } else { "was" });
+        let (path, when) = (paths::display(path), if *is_now { "is" } else { "was" });
         notes.push(format!("{path} {when} {reason}, so how it differs is not known"));
     }
     notes
 }
 
-fn change_of(lost: &ChangedExcluded) -> Change {
+fn change_of(lost: &ChangedExcluded) -> PathChange {
     let kind = if lost.how == ExcludedChange::Removed { ChangeKind::Deleted } else { ChangeKind::NotCovered };
-    Change { path: lost.path.clone(), kind, ignored: !lost.is_work }
+    PathChange { path: lost.path.clone(), kind, ignored: !lost.is_work }
 }
 
 /// Returns the files that others than the run changed between two of its snapshots, and not the run; none where a snapshot is
@@ -290,7 +297,7 @@ fn changed_by_others(
     before: &Snapshot,
     after: &Snapshot,
 ) -> BTreeSet<PathBuf> {
-    let until = seen(events).rfind(|seen| !seen.of_undo).map_or(since, |seen| seen.seq);
+    let until = recorded::list(events).rfind(|seen| !seen.of_undo).map_or(since, |seen| seen.seq);
     let gaps = gaps(events, since..=until);
     if gaps.is_empty() {
         return BTreeSet::new();
@@ -301,12 +308,12 @@ fn changed_by_others(
 /// Counts the lines that differ between the first snapshot of a run and the last of its work; `None` where nothing does,
 /// or unknown.
 pub fn in_all(runs: &Runs, started: &RunStarted, events: &[Event]) -> Option<Diffstat> {
-    let past = Past::of("", events, None).ok()?;
-    let snapshot = |moment| Some(past.find(moment, Side::After).ok()??.snapshot);
-    let (before, after) = (snapshot(Moment::First)?, snapshot(Moment::WorkOver)?);
+    let past = RecordedSnapshots::new("", events, None).ok()?;
+    let snapshot = |moment| Some(past.find(moment, IterationSide::After).ok()??.snapshot);
+    let (before, after) = (snapshot(Revision::First)?, snapshot(Revision::LastWork)?);
     let snapshots = access::kept_snapshots(runs, started).ok()?;
     let mut changes = snapshots.changes(before, after).ok()?;
-    let first = seen(events).next().map(|seen| seen.seq)?;
+    let first = recorded::list(events).next().map(|seen| seen.seq)?;
     let of_others = changed_by_others(&snapshots, events, first, before, after);
     changes.retain(|change| !of_others.contains(&change.path));
     snapshots::diffstat(&snapshots, before, after, &changes).ok()?

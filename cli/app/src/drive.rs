@@ -9,22 +9,22 @@ use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::RunId;
 use unstuck_process::ProcessSpec;
 use unstuck_process::redact::Redactor;
-use unstuck_runner::open::{Site, TakeUp};
+use unstuck_runner::open::{ResumeKind, RunEnvironment};
 use unstuck_store::run_log::RunLog;
 use unstuck_store::store::{InMemory, Store};
 use unstuck_store_sled::SledStore as Runs;
 
-pub use unstuck_runner::open::Ended;
-pub use unstuck_runner::{Interrupt, Watcher};
+pub use unstuck_runner::open::FinishedRun;
+pub use unstuck_runner::{Interrupt, RunListener};
 
-use crate::branches::{BranchWishes, Branches};
+use crate::branches::{BranchCheck, BranchWishes};
 use crate::error::Result;
-use crate::explained::explained;
+use crate::launch_errors::into_app_error;
 use crate::{diagnosis, diff, guard, known_secrets};
 
 /// How a run is driven.
 #[derive(Clone, Debug, Default)]
-pub struct Driving {
+pub struct DriveSettings {
     /// Names of further variables whose values are secrets.
     pub secrets: Vec<String>,
     /// The baseline is shared with other runs, where the commands and the files are the same.
@@ -37,21 +37,21 @@ pub struct Driving {
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
     /// How the run is driven.
-    pub driving: Driving,
+    pub driving: DriveSettings,
     /// The person's wishes about branches.
     pub branches: BranchWishes,
 }
 
 /// How the run begins.
-pub enum Order {
+pub enum DriveStart {
     /// A new run starts.
     Start(Box<RunStarted>),
     /// A run is taken up again.
-    TakeUp {
+    Resume {
         /// Its log, which was claimed.
         log: Arc<RunLog>,
         /// How.
-        how: TakeUp,
+        how: ResumeKind,
         /// The person accepts what changed in the workspace since.
         accept_drift: bool,
     },
@@ -66,34 +66,34 @@ pub struct Drive {
     /// Its short name.
     pub short: String,
     /// The facts about its branch.
-    pub branches: Branches,
+    pub branches: BranchCheck,
     /// How it begins.
-    pub order: Order,
+    pub order: DriveStart,
 }
 
 /// A run that has ended, and what it leaves for a person.
-pub struct Driven {
+pub struct DriveResult {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: FinishedRun,
     /// The page about a loop that is stuck.
     pub diagnosis: Option<PathBuf>,
     runs: Option<Runs>,
     run: RunId,
 }
 
-impl Driven {
+impl DriveResult {
     /// Counts the lines that a complete run has changed; `None` if that is unknown.
-    pub fn changed(&self) -> Option<Diffstat> {
+    pub fn diffstat(&self) -> Option<Diffstat> {
         let (runs, ended) = (self.runs.as_ref()?, &self.ended);
         let started = ended.state.started().filter(|_| ended.outcome == RunOutcome::Complete)?;
         diff::in_all(runs, started, &diagnosis::events_of(runs, &self.run)?)
     }
 }
 
-impl Driving {
+impl DriveSettings {
     /// Takes the values of further variables for secrets.
     #[must_use]
-    pub fn and_secrets(mut self, names: &[String]) -> Self {
+    pub fn with_secrets(mut self, names: &[String]) -> Self {
         self.secrets.extend_from_slice(names);
         known_secrets::know(&self.secrets);
         self
@@ -111,21 +111,21 @@ impl Drive {
     /// # Errors
     ///
     /// The run cannot begin, or cannot continue. What was recorded is safe.
-    pub async fn to_the_end(
+    pub async fn run_to_end(
         self,
-        driving: &Driving,
-        watcher: Arc<dyn Watcher>,
+        driving: &DriveSettings,
+        listener: Arc<dyn RunListener>,
         interrupts: watch::Receiver<Option<Interrupt>>,
-    ) -> Result<Driven> {
+    ) -> Result<DriveResult> {
         let Self { runs, run, short, branches, order } = self;
-        let site = site(driving, runs.as_ref(), branches, watcher, interrupts);
+        let site = site(driving, runs.as_ref(), branches, listener, interrupts);
         let ended = match order {
-            Order::Start(started) => site.start(*started).await,
-            Order::TakeUp { log, how, accept_drift } => site.take_up(log, how, accept_drift).await,
+            DriveStart::Start(started) => site.start(*started).await,
+            DriveStart::Resume { log, how, accept_drift } => site.resume(log, how, accept_drift).await,
         };
-        let ended = ended.map_err(|error| explained(&error, &short, runs.as_ref()))?;
-        let diagnosis = diagnosis::of_ended(&ended, runs.as_ref().map(|runs| (runs, &run)), &short);
-        Ok(Driven { ended, diagnosis, runs, run })
+        let ended = ended.map_err(|error| into_app_error(&error, &short, runs.as_ref()))?;
+        let diagnosis = diagnosis::write_for_run(&ended, runs.as_ref().map(|runs| (runs, &run)), &short);
+        Ok(DriveResult { ended, diagnosis, runs, run })
     }
 
     /// Starts the guard of the run: if this process is killed, it ends what is left of it. Kept as long as the run is driven.
@@ -135,18 +135,18 @@ impl Drive {
 }
 
 fn site(
-    driving: &Driving,
+    driving: &DriveSettings,
     runs: Option<&Runs>,
-    branches: Branches,
-    watcher: Arc<dyn Watcher>,
+    branches: BranchCheck,
+    listener: Arc<dyn RunListener>,
     interrupts: watch::Receiver<Option<Interrupt>>,
-) -> Site {
+) -> RunEnvironment {
     let state_dir = runs.map(|runs| runs.state().clone());
     let in_memory = || Arc::new(InMemory) as Arc<dyn Store>;
-    Site {
+    RunEnvironment {
         store: runs.map_or_else(in_memory, |runs| Arc::new(runs.clone())),
         state_dir,
-        watcher,
+        listener,
         redactor: driving.redactor(),
         interrupts,
         branch: branches.facts,

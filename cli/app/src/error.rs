@@ -2,23 +2,23 @@
 
 use std::fmt;
 
-use unstuck_document::{Diagnostic, Rejected};
+use unstuck_document::{Diagnostic, LoadError};
 use unstuck_files::error::with_causes;
 
 pub use unstuck_files::hint::for_io as hint_for;
 
 /// An error for people: the thing and the place, then the next command.
 #[derive(Debug)]
-pub struct Error {
+pub struct AppError {
     message: String,
     details: Option<Box<Details>>,
     hint: Option<String>,
-    kind: Kind,
+    kind: ErrorKind,
 }
 
 /// Whose fault an error is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// Bad input or usage: nothing was done.
     Usage,
     /// A store, or something that is kept, is not what it was or does not do its work.
@@ -28,35 +28,35 @@ pub enum Kind {
 /// The places in a file that an error is about.
 #[derive(Debug)]
 enum Details {
-    Rejected(Rejected),
+    Rejected(LoadError),
     Diagnostic(Diagnostic),
 }
 
 /// The result of a use case.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, AppError>;
 
-impl Error {
-    fn new(message: String, kind: Kind) -> Self {
+impl AppError {
+    fn new(message: String, kind: ErrorKind) -> Self {
         Self { message, details: None, hint: None, kind }
     }
 
     /// Bad input or usage.
     pub fn usage(message: impl fmt::Display) -> Self {
-        Self::new(message.to_string(), Kind::Usage)
+        Self::new(message.to_string(), ErrorKind::Usage)
     }
 
     /// The store does not do its work.
     pub fn store(error: &(dyn std::error::Error + 'static)) -> Self {
-        Self::new(with_causes(error), Kind::Kept)
+        Self::new(with_causes(error), ErrorKind::Kept)
     }
 
     /// Something that is kept is not what it was.
     pub fn damaged(message: impl fmt::Display) -> Self {
-        Self::new(message.to_string(), Kind::Kept)
+        Self::new(message.to_string(), ErrorKind::Kept)
     }
 
     /// A file that was refused, with the lines that are wrong. The message comes first, and may be empty.
-    pub fn rejected(message: impl fmt::Display, rejected: Rejected) -> Self {
+    pub fn rejected(message: impl fmt::Display, rejected: LoadError) -> Self {
         let details = Some(Box::new(Details::Rejected(rejected)));
         Self { details, ..Self::usage(message) }
     }
@@ -108,15 +108,15 @@ impl Error {
     }
 
     /// Returns whose fault it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for AppError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message(usize::MAX))
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for AppError {}

@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use unstuck_core::id::Millis;
-use unstuck_core::workflow::{Baseline, Capability, Convergence, Session, Worker, Workflow};
+use unstuck_core::workflow::{Baseline, Capability, ConvergencePolicy, Session, Worker, Workflow};
 use unstuck_workers::Clients;
 use unstuck_workflow::test_command::{self, TestCommand};
 use unstuck_workflow::workflow_file::{self, QuickOptions};
 
-use crate::error::{Error, Result};
+use crate::client_source::ClientSources;
+use crate::error::{AppError, Result};
 use crate::lints::CI_FILES;
-use crate::origin::Origins;
 use crate::person::Person;
-use crate::{place, workers};
+use crate::{project_location, workers};
 
 /// A goal with a worker and checks.
 #[derive(Clone, Debug, Default)]
@@ -50,12 +50,12 @@ pub struct Goal {
     /// Most time; `None` for the default.
     pub timeout: Option<Millis>,
     /// The scope of the work.
-    pub scope: Scope,
+    pub scope: ScopeOptions,
 }
 
 /// The paths that a worker may change, and what happens if the loop gets nowhere.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub struct ScopeOptions {
     /// Patterns of the paths that may change; none for all.
     pub allowed_paths: Vec<String>,
     /// Patterns of the paths that must stay as they are.
@@ -77,10 +77,12 @@ impl Goal {
     ///
     /// No worker is installed, a client is unknown, no check is found, or a pattern is absolute.
     pub fn workflow(&self, workspace: &Path, person: &dyn Person) -> Result<Workflow> {
-        let known = workers::known(workspace)?;
+        let known = workers::load_clients(workspace)?;
         if self.baseline == Some(Baseline::Off) && !self.no_worse.is_empty() {
-            return Err(Error::usage("--no-new-failures compares with the baseline, so there has to be one")
-                .hint("leave --baseline off out"));
+            return Err(AppError::usage(
+                "--no-new-failures compares with the baseline, so there has to be one",
+            )
+            .hint("leave --baseline off out"));
         }
         let judge = self.judge.as_deref().map(|judge| self.other(judge, &known)).transpose()?;
         let options = QuickOptions {
@@ -101,7 +103,7 @@ impl Goal {
         let checks = if names_checks {
             self.checks.clone()
         } else {
-            match detected(workspace, person) {
+            match detect_check(workspace, person) {
                 Ok(command) => vec![command],
                 // A judge needs no check.
                 Err(_) if self.judge.is_some() => Vec::new(),
@@ -114,41 +116,43 @@ impl Goal {
     /// Returns the worker that is named, or else the first client that is installed.
     fn worker(&self, workspace: &Path, known: &Clients, person: &dyn Person) -> Result<Worker> {
         let found = match &self.with {
-            Some(with) => workers::named(with, &self.text, known)?,
+            Some(with) => workers::parse_worker(with, &self.text, known)?,
             None => {
                 let client = workers::first_installed(known).ok_or_else(|| no_worker(known))?;
-                let who = Origins::of(workspace).name(client, None);
+                let who = ClientSources::read(workspace).name(client, None);
                 person.tell(&format!("worker: {who} (the first that is installed; choose with --with)"));
-                workers::named(&client.name, &self.text, known)?
+                workers::parse_worker(&client.name, &self.text, known)?
             }
         };
         let model = self.model.clone();
         if model.is_some() && found.client.is_none() {
-            return Err(Error::usage("a command line takes no --model").hint("put it into the command line"));
+            return Err(
+                AppError::usage("a command line takes no --model").hint("put it into the command line")
+            );
         }
-        let fallback = found.fallback.iter().cloned().map(|worker| self.contained(worker)).collect();
-        Ok(Worker { model, fallback, ..self.contained(found) })
+        let fallback = found.fallback.iter().cloned().map(|worker| self.contain(worker)).collect();
+        Ok(Worker { model, fallback, ..self.contain(found) })
     }
 
     /// Returns a judge, or the worker that is asked for a diagnosis.
     fn other(&self, named: &str, known: &Clients) -> Result<Worker> {
-        Ok(self.contained(workers::named(named, "", known)?))
+        Ok(self.contain(workers::parse_worker(named, "", known)?))
     }
 
     /// Returns a worker within what contains the others.
-    fn contained(&self, worker: Worker) -> Worker {
+    fn contain(&self, worker: Worker) -> Worker {
         let wraps_checks = self.wrap.is_some() && self.wraps_checks;
         Worker { wrap: self.wrap.clone(), wraps_checks, isolated: self.isolated, ..worker }
     }
 
-    fn policy(&self, workspace: &Path, known: &Clients) -> Result<Convergence> {
+    fn policy(&self, workspace: &Path, known: &Clients) -> Result<ConvergencePolicy> {
         let scope = &self.scope;
         let diagnose_with =
             scope.diagnose_with.as_deref().map(|named| self.other(named, known)).transpose()?;
         for (option, patterns) in [("--allow", &scope.allowed_paths), ("--protect", &scope.protected_paths)] {
             patterns.iter().try_for_each(|pattern| relative(option, pattern, workspace))?;
         }
-        Ok(Convergence {
+        Ok(ConvergencePolicy {
             allowed_paths: scope.allowed_paths.clone(),
             protected_paths: scope.protected(workspace, &self.text),
             max_changed_files: scope.max_files,
@@ -156,17 +160,17 @@ impl Goal {
             revert_out_of_scope: scope.revert_out_of_scope,
             diagnose_with: diagnose_with
                 .map(|worker| Worker { capabilities: vec![Capability::Read], ..worker }),
-            ..Convergence::default()
+            ..ConvergencePolicy::default()
         })
     }
 }
 
-impl Scope {
+impl ScopeOptions {
     /// Returns the protected paths. If no path is allowed by name, the files of continuous integration are among them:
     /// a change to the checks of a project repairs nothing.
     fn protected(&self, workspace: &Path, goal: &str) -> Vec<String> {
         // In a folder within a repository they would not be seen.
-        let is_root = place::root(workspace) == workspace;
+        let is_root = project_location::root(workspace) == workspace;
         let is_all = self.allowed_paths.is_empty() && is_root && !is_about_ci(goal);
         let ci_files = CI_FILES.into_iter().filter(|_| is_all).map(str::to_owned);
         ci_files.chain(self.protected_paths.iter().cloned()).collect()
@@ -203,20 +207,21 @@ fn relative(option: &str, pattern: &str, workspace: &Path) -> Result<()> {
     // The workspace is known without links, and shells write what they came by.
     let absolute = Some(Path::new(path)).filter(|path| path.is_absolute());
     let real = absolute.and_then(|path| {
-        let (there, real) = path.ancestors().find_map(|it| Some((it, it.canonicalize().ok()?)))?;
+        let (there, real) =
+            path.ancestors().find_map(|ancestor| Some((ancestor, ancestor.canonicalize().ok()?)))?;
         Some(real.join(path.strip_prefix(there).ok()?))
     });
     let Some(rest) = real.as_deref().and_then(|path| path.strip_prefix(workspace).ok()) else {
         return Ok(());
     };
     let rest = if rest.as_os_str().is_empty() { Path::new("**") } else { rest };
-    Err(Error::usage(format!("{option} {pattern}: patterns are relative to {}", workspace.display()))
+    Err(AppError::usage(format!("{option} {pattern}: patterns are relative to {}", workspace.display()))
         .hint(format!("{option} '{not}{}'", rest.display())))
 }
 
 /// The error of a request that names no worker where none can be chosen.
-fn no_worker(known: &Clients) -> Error {
-    let here = known.values().find(|client| workers::installed(&client.program).is_some());
+fn no_worker(known: &Clients) -> AppError {
+    let here = known.values().find(|client| workers::find_program(&client.program).is_some());
     let (what, first) = match here {
         Some(client) => (
             "no worker is given, and none of those that are taken without being named is installed",
@@ -227,21 +232,21 @@ fn no_worker(known: &Clients) -> Error {
             "unstuck workers shows those that are known".to_owned(),
         ),
     };
-    Error::usage(what).hint(format!("{first}; or give a command line: --with 'sh ./agent.sh'"))
+    AppError::usage(what).hint(format!("{first}; or give a command line: --with 'sh ./agent.sh'"))
 }
 
 /// Returns how the project is tested. The person reads the command before it is run.
-fn detected(workspace: &Path, person: &dyn Person) -> Result<String> {
+fn detect_check(workspace: &Path, person: &dyn Person) -> Result<String> {
     let mut found = test_command::detect(workspace).into_iter();
     let Some(TestCommand { command, found: file }) = found.next() else {
-        return Err(Error::usage(
+        return Err(AppError::usage(
             "it is not clear how this project is tested, so nobody could say when the work is done",
         )
         .hint(
             "name a command that has to succeed: --check CMD    or take the worker's word for it: --trust-worker",
         ));
     };
-    let others: Vec<String> = found.map(|it| it.to_string()).collect();
+    let others: Vec<String> = found.map(|test| test.to_string()).collect();
     let others = if others.is_empty() {
         String::new()
     } else {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use unstuck_core::id::RunId;
 use unstuck_process::reaper::{self, Reaper};
-use unstuck_runner::{host, orphan_note};
+use unstuck_runner::{host, orphaned_work};
 use unstuck_store_sled::SledStore as Runs;
 
 /// Waits for the end of a supervisor, and ends what it had started. What it left in the workspace is noted, so that a resume
@@ -13,10 +13,10 @@ use unstuck_store_sled::SledStore as Runs;
 pub fn serve(run: &RunId, supervisor: u32, state: Option<&Path>) {
     let runs = state.map(Runs::at);
     let is_taken_over =
-        || runs.as_ref().is_some_and(|runs| orphan_note::is_taken_over(runs, run, supervisor));
+        || runs.as_ref().is_some_and(|runs| orphaned_work::has_new_supervisor(runs, run, supervisor));
     let gone = reaper::serve(&host::mark_of(run), is_taken_over);
     if let Some((gone_at, runs)) = gone.zip(runs.as_ref()) {
-        orphan_note::note(runs, runs.state(), run, supervisor, gone_at);
+        orphaned_work::record(runs, runs.state(), run, supervisor, gone_at);
     }
 }
 

@@ -8,7 +8,7 @@ use unstuck_workflow::registry::starter;
 use unstuck_workflow::test_command;
 use unstuck_workspace::branch;
 
-use crate::error::{Error, Result};
+use crate::error::{AppError, Result};
 use crate::workers;
 
 /// The files that were written, and what was found for them.
@@ -37,10 +37,10 @@ impl Starter {
 /// A file exists already and `force` is not given, or cannot be written. Nothing is written then.
 pub fn init(root: &Path, goal: &str, with: Option<&str>, force: bool) -> Result<Starter> {
     if goal.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')) {
-        return Err(Error::usage("the goal has a control character, which no workflow file can hold")
+        return Err(AppError::usage("the goal has a control character, which no workflow file can hold")
             .hint("nothing was written; take it out"));
     }
-    let known = workers::known(root)?;
+    let known = workers::load_clients(root)?;
     let first =
         || workers::first_installed(&known).map_or("claude", |client| client.name.as_str()).to_owned();
     let with = with.map_or_else(first, str::to_owned);
@@ -48,14 +48,14 @@ pub fn init(root: &Path, goal: &str, with: Option<&str>, force: bool) -> Result<
     let there: Vec<&str> =
         files.iter().filter(|(name, _)| root.join(name).is_file()).map(|(name, _)| name.as_str()).collect();
     if !there.is_empty() && !force && !there.iter().any(|name| root.join(name).is_symlink()) {
-        return Err(Error::usage(format!("{} is there already", there.join(", ")))
+        return Err(AppError::usage(format!("{} is there already", there.join(", ")))
             .hint("nothing was written; --force writes over it"));
     }
     // The workflow refers to the others, and comes last: without them it is of no use.
     let texts = files.iter().rev().map(|(name, text)| (PathBuf::from(name), text.clone().into_bytes()));
     let existing = if force { Existing::Replace } else { Existing::Keep };
     output_file::write_below(root, &texts.collect::<Vec<_>>(), existing).map_err(not_written)?;
-    let others = test_command::detect(root).into_iter().skip(1).map(|it| it.to_string()).collect();
+    let others = test_command::detect(root).into_iter().skip(1).map(|test| test.to_string()).collect();
     let asks_for_clean = found.iter().any(|(name, _)| name == "git-clean");
     Ok(Starter {
         files: files.into_iter().rev().map(|(name, _)| name).collect(),
@@ -86,6 +86,6 @@ fn unignored(root: &Path) -> Vec<&'static str> {
     folders
 }
 
-fn not_written(error: io::Error) -> Error {
-    Error::usage(format!("cannot write the files: {error}"))
+fn not_written(error: io::Error) -> AppError {
+    AppError::usage(format!("cannot write the files: {error}"))
 }

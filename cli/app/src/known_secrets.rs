@@ -17,7 +17,7 @@ pub fn know(names: &[String]) {
 }
 
 /// Returns a text without them.
-pub fn removed(text: &[u8]) -> Cow<'_, [u8]> {
+pub fn redact(text: &[u8]) -> Cow<'_, [u8]> {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     known.as_ref().map_or(Cow::Borrowed(text), |redactor| redactor.redact_bytes(text).0)
 }

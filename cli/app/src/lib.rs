@@ -2,63 +2,64 @@
 //!
 //! # Map
 //!
-//! - [`place`] is the folder of a command, [`project`] finds the runs that a request names; [`listing`] and [`overview`] list them, [`status`] and [`next`] give
-//!   the status of each and the next command. [`point`] is a moment of a run.
-//! - Before a run: [`workers`], [`clients`], [`client_version`], [`login`], [`origin`], [`consent`] and [`containment`] (the clients and their access), [`preflight`],
-//!   [`programs`] and [`lints`] (problems of a workflow), [`branches`], [`worktrees`].
+//! - [`project_location`] is the folder of a command, [`project`] finds the runs that a request names; [`listing`] and [`overview`] list them, [`status`] and [`next`] give
+//!   the status of each and the next command. [`run_revision`] is a moment of a run.
+//! - Before a run: [`workers`], [`clients`], [`client_version`], [`login_status`], [`client_source`], [`trust`] and [`sandbox`] (the clients and their access), [`preflight`],
+//!   [`missing_programs`] and [`lints`] (problems of a workflow), [`branches`], [`worktrees`].
 //! - [`start`] makes a new run ready to be driven, from one of the [`workflows`] or a [`goal`]. [`drive`] drives it to
 //!   its end, [`notify`] sends the end, [`resume`] makes a stopped run ready to be driven.
 //! - After a run: [`report`], [`diff`], [`undo`], [`verify`], [`transfer`] (export and import), [`gc`]. [`doctor`] examines
 //!   a machine and a project. [`probe`] tries one part of a run.
-//! - [`error`] and [`explained`]: errors with the next command. [`person`]: notes and questions meanwhile.
+//! - [`error`] and [`launch_errors`]: errors with the next command. [`person`]: notes and questions meanwhile.
 //!
 //! Not here: arguments, words on a screen (`unstuck`), decisions (`unstuck-core`).
 
 pub mod access;
 pub mod background;
 pub mod branches;
+pub mod client_source;
 pub mod client_version;
 pub mod clients;
-pub mod consent;
-pub mod containment;
 pub mod diagnosis;
 pub mod diff;
 pub mod doctor;
 pub mod drive;
+pub mod env_vars;
 pub mod error;
-pub mod explained;
+pub mod file_suggestions;
 pub mod gc;
 pub mod goal;
 pub mod guard;
 pub mod init;
 pub mod known_secrets;
+pub mod launch_errors;
 pub mod lints;
 pub mod listing;
-pub mod login;
+pub mod login_status;
 pub mod loop_file;
-pub mod missing_file;
+pub mod missing_programs;
 pub mod next;
 pub mod notify;
-pub mod origin;
 pub mod overview;
 pub mod paths;
 pub mod person;
-pub mod place;
-pub mod point;
 pub mod preflight;
 pub mod probe;
-pub mod programs;
 pub mod project;
+pub mod project_location;
 pub mod replay;
 pub mod report;
 pub mod resume;
+pub mod run_handle;
+pub mod run_revision;
+pub mod sandbox;
 pub mod start;
 pub mod status;
 pub mod stop;
 pub mod text;
 pub mod transfer;
+pub mod trust;
 pub mod undo;
-pub mod variables;
 pub mod verdict;
 pub mod verify;
 mod what_if_keys;

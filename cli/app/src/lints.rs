@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use unstuck_core::judge::scope::Patterns;
-use unstuck_core::workflow::{CheckBy, Gate, Workflow};
+use unstuck_core::judge::scope::PathPatterns;
+use unstuck_core::workflow::{CheckMethod, Gate, Workflow};
 
 /// Where services of continuous integration look for what they are to do.
 pub const CI_FILES: [&str; 19] = [
@@ -30,10 +30,10 @@ pub const CI_FILES: [&str; 19] = [
 ];
 
 /// Warns of checks whose exit code says nothing of what they find.
-pub fn covered_up(workflow: &Workflow) -> Vec<String> {
+pub fn hidden_exit_codes(workflow: &Workflow) -> Vec<String> {
     let checks = workflow.steps.iter().filter_map(|step| step.check.as_ref());
     let commands = checks.flat_map(|check| match &check.by {
-        CheckBy::Commands(commands) => commands.as_slice(),
+        CheckMethod::Commands(commands) => commands.as_slice(),
         _ => &[],
     });
     let told = commands.filter(|command| command.gate == Gate::Pass).filter_map(|command| {
@@ -80,7 +80,7 @@ fn covers_up(line: &str) -> Option<String> {
 }
 
 /// Warns of protected paths that no file has: one that is misspelt protects nothing. `tracked` are the files that git knows.
-pub fn protects_nothing(
+pub fn unmatched_protected_paths(
     workflow: &Workflow,
     workspace: &Path,
     tracked: impl FnOnce() -> Option<BTreeSet<PathBuf>>,
@@ -95,7 +95,7 @@ pub fn protects_nothing(
     let tracked = if named.is_empty() { None } else { tracked() };
     let Some(tracked) = tracked else { return Vec::new() };
     let has_file = |path: &&str| {
-        let pattern = Patterns::new([*path].into_iter());
+        let pattern = PathPatterns::new([*path].into_iter());
         tracked.iter().any(|file| pattern.match_any(&file.to_string_lossy()))
     };
     let empty = named.into_iter().filter(|path| !has_file(path));

@@ -3,7 +3,7 @@
 //! The file `listing` holds the summaries in the order in which they are shown, behind a table of their places: a page is one
 //! read. It is a cache. The index names each run that was opened for writing since, the folder of the runs has a moment of
 //! change, and `events.jsonl` of each run that is shown has a size and a moment: whatever differs is read from its log again.
-//! Start with [`Listing::open`].
+//! Start with [`RunList::open`].
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,11 +16,11 @@ use std::thread;
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use unstuck_core::cost::{Spent, Sum, Tokens};
+use unstuck_core::cost::{CostTotal, Spend, Tokens};
 use unstuck_core::id::{Millis, RunId, Timestamp};
 use unstuck_files::safe_open;
 use unstuck_store_sled::SledStore as Runs;
-use unstuck_store_sled::store::Changes;
+use unstuck_store_sled::store::RunListState;
 
 use crate::status::Status;
 use crate::text;
@@ -48,7 +48,7 @@ pub struct Summary {
     pub took: Millis,
     /// Money and tokens that it has used.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub spent: Spent,
+    pub spent: Spend,
     /// The answer or the act that it needs from a person.
     #[serde(default, skip_serializing_if = "is_default")]
     pub needs: Option<String>,
@@ -78,7 +78,7 @@ pub struct Stamp(u64, u64);
 
 impl Stamp {
     /// Looks at a file.
-    pub fn of(path: &Path) -> Self {
+    pub fn read(path: &Path) -> Self {
         let Ok(seen) = fs::symlink_metadata(path) else { return Self::default() };
         let since = seen.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         Self(seen.len(), since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)))
@@ -91,7 +91,7 @@ pub struct Total {
     /// Number of runs.
     pub runs: usize,
     /// Money and tokens that they have used.
-    pub spent: Spent,
+    pub spent: Spend,
     /// Number of their iterations.
     pub iterations: usize,
 }
@@ -122,17 +122,17 @@ pub enum Examined {
 pub type Examine<'a> = &'a (dyn Fn(&RunId) -> Examined + Sync);
 
 /// The runs of a project, those that need a person first.
-pub struct Listing<'a> {
+pub struct RunList<'a> {
     runs: &'a Runs,
     examine: Examine<'a>,
-    kept: Kept,
+    kept: StoredList,
     /// Runs on which a process works, in order.
     live: Vec<Summary>,
 }
 
 /// The content of the file.
 #[derive(Default)]
-struct Kept {
+struct StoredList {
     head: Head,
     /// One for each row.
     keys: Vec<Key>,
@@ -146,7 +146,7 @@ struct Head {
     /// The program that wrote the file: another one may summarize differently.
     program: String,
     /// State of the index and of the folder of the runs before the runs were examined.
-    changes: Changes,
+    changes: RunListState,
     rows: usize,
     ids_bytes: usize,
     rows_bytes: u64,
@@ -180,7 +180,7 @@ impl Default for Rows {
     }
 }
 
-impl Kept {
+impl StoredList {
     /// Reads the file; `None` if there is none that can be used.
     fn read(path: &Path) -> Option<Self> {
         let mut file = safe_open::open(path).ok()?;
@@ -284,7 +284,7 @@ impl Kept {
             let begin = merge.new.len() as u64;
             serde_json::to_writer(&mut merge.new, row)?;
             merge.new.push(b'\n');
-            rows.push((Key::of(row), Piece { is_new: true, bytes: begin..merge.new.len() as u64 }));
+            rows.push((Key::from_row(row), Piece { is_new: true, bytes: begin..merge.new.len() as u64 }));
             self.head.total = self.head.total.plus(row);
         }
         let now = text::now();
@@ -303,7 +303,7 @@ impl Kept {
     }
 
     /// Writes down what belongs together.
-    fn seal(&mut self, changes: Changes, live: Vec<RunId>) {
+    fn seal(&mut self, changes: RunListState, live: Vec<RunId>) {
         self.head = Head {
             program: program(),
             changes,
@@ -392,11 +392,11 @@ fn run_of(row: &[u8]) -> Option<&str> {
 
 fn without(total: Total, row: &Summary) -> Total {
     let (all, one) = (total.spent, row.spent);
-    let sum = |all: Sum, one: Sum| Sum {
+    let sum = |all: CostTotal, one: CostTotal| CostTotal {
         micro_usd: all.micro_usd.saturating_sub(one.micro_usd),
         calls: all.calls.saturating_sub(one.calls),
     };
-    let spent = Spent {
+    let spent = Spend {
         calls: all.calls.saturating_sub(one.calls),
         reported: sum(all.reported, one.reported),
         derived: sum(all.derived, one.derived),
@@ -413,7 +413,7 @@ fn without(total: Total, row: &Summary) -> Total {
 }
 
 impl Key {
-    fn of(row: &Summary) -> Self {
+    fn from_row(row: &Summary) -> Self {
         Self { standing: row.standing as u32, end: 0, started_at: row.started_at }
     }
 
@@ -441,7 +441,7 @@ fn soon(now: Timestamp) -> Timestamp {
     Timestamp(now.0.saturating_add(unstuck_store_sled::store::CLOCKS_DIFFER))
 }
 
-impl<'a> Listing<'a> {
+impl<'a> RunList<'a> {
     /// Brings the list up to date.
     ///
     /// # Errors
@@ -451,21 +451,21 @@ impl<'a> Listing<'a> {
         if let Some(listing) = Self::open_kept(runs, examine) {
             return Ok(listing);
         }
-        let mut listing = Self { runs, examine, kept: Kept::default(), live: Vec::new() };
+        let mut listing = Self { runs, examine, kept: StoredList::default(), live: Vec::new() };
         listing.refresh(&BTreeSet::new())?;
         Ok(listing)
     }
 
     /// Brings the list up to date that this program has kept; `None` if there is none that can be used.
     pub fn open_kept(runs: &'a Runs, examine: Examine<'a>) -> Option<Self> {
-        let kept = Kept::read(&runs.listing())?;
+        let kept = StoredList::read(&runs.listing())?;
         let mut listing = Self { runs, examine, kept, live: Vec::new() };
         listing.refresh(&BTreeSet::new()).ok().map(|()| listing)
     }
 
     /// Examines the runs that may have changed, and those in `stale`.
     fn refresh(&mut self, stale: &BTreeSet<String>) -> io::Result<()> {
-        let changes = self.runs.changes();
+        let changes = self.runs.run_list_state();
         let before = &self.kept.head.changes;
         let opened = match self.kept.ids.is_empty() && !changes.has_same_runs(before) {
             // Each run is unknown, so it is examined anyway.
@@ -478,8 +478,8 @@ impl<'a> Listing<'a> {
         if !changes.has_same_runs(before) {
             let mut there = self.runs.names()?;
             there.sort_unstable();
-            let is_there = |id: &str| there.binary_search_by(|it| it.as_str().cmp(id)).is_ok();
-            let is_known = |id: &str| self.kept.ids.binary_search_by(|it| it.as_str().cmp(id)).is_ok();
+            let is_there = |id: &str| there.binary_search_by(|entry| entry.as_str().cmp(id)).is_ok();
+            let is_known = |id: &str| self.kept.ids.binary_search_by(|entry| entry.as_str().cmp(id)).is_ok();
             due.extend(there.iter().filter(|id| !is_known(id.as_str())).map(ToString::to_string));
             gone.extend(self.kept.ids.iter().filter(|id| !is_there(id)).cloned());
         }
@@ -491,7 +491,7 @@ impl<'a> Listing<'a> {
         for due in due.chunks(AT_A_TIME) {
             if let Some(merge) = merge.take() {
                 // A list that is cut short here has the state of no folder, so all of it is examined again.
-                self.kept.seal(Changes::default(), Vec::new());
+                self.kept.seal(RunListState::default(), Vec::new());
                 self.kept.take(&merge, &self.runs.listing())?;
             }
             let mut closed = Vec::new();
@@ -513,7 +513,7 @@ impl<'a> Listing<'a> {
             }
         }
         live.retain(|row| !row.is_child);
-        live.sort_by_key(|row| Key::of(row).rank(text::now()));
+        live.sort_by_key(|row| Key::from_row(row).rank(text::now()));
         self.live = live;
         if merge.is_none()
             && removed.is_empty()
@@ -565,8 +565,8 @@ impl<'a> Listing<'a> {
     pub fn page(&mut self, places: Range<usize>) -> io::Result<Vec<Summary>> {
         const TRIES: usize = 3;
         for _ in 0..TRIES {
-            let page = self.page_as_kept(places.clone())?;
-            let is_stale = |row: &&Summary| Stamp::of(&self.runs.lines(&row.run)) != row.stamp;
+            let page = self.stored_page(places.clone())?;
+            let is_stale = |row: &&Summary| Stamp::read(&self.runs.lines(&row.run)) != row.stamp;
             let is_live = |row: &&Summary| self.live.iter().any(|live| live.run == row.run);
             let stale: BTreeSet<String> = page
                 .iter()
@@ -579,10 +579,10 @@ impl<'a> Listing<'a> {
             }
             self.refresh(&stale)?;
         }
-        self.page_as_kept(places)
+        self.stored_page(places)
     }
 
-    fn page_as_kept(&mut self, places: Range<usize>) -> io::Result<Vec<Summary>> {
+    fn stored_page(&mut self, places: Range<usize>) -> io::Result<Vec<Summary>> {
         // Each live run comes before the runs of its standing and of later ones.
         let keys = &self.kept.keys;
         let live: Vec<usize> = self
@@ -617,7 +617,7 @@ impl<'a> Listing<'a> {
         let now = text::now();
         let keys = self.kept.keys.iter().map(|key| Key { standing: 0, ..*key }).enumerate();
         let kept = keys.min_by_key(|(_, key)| key.rank(now));
-        let live = self.live.iter().map(|row| (row, Key { standing: 0, ..Key::of(row) }));
+        let live = self.live.iter().map(|row| (row, Key { standing: 0, ..Key::from_row(row) }));
         let live = live.min_by_key(|(_, key)| key.rank(now));
         Ok(match (kept, live) {
             (kept, Some((row, key))) if kept.is_none_or(|(_, kept)| key.rank(now) < kept.rank(now)) => {
@@ -631,8 +631,8 @@ impl<'a> Listing<'a> {
 
 /// Returns the ids of all runs, sorted, if the list that is kept has the same runs as their folder.
 pub fn known_ids(runs: &Runs) -> Option<Vec<String>> {
-    let mut kept = Kept::read(&runs.listing())?;
-    let has_same = runs.changes().has_same_runs(&kept.head.changes);
+    let mut kept = StoredList::read(&runs.listing())?;
+    let has_same = runs.run_list_state().has_same_runs(&kept.head.changes);
     kept.ids.extend(kept.head.live.iter().map(ToString::to_string));
     kept.ids.sort_unstable();
     has_same.then_some(kept.ids)
@@ -683,7 +683,7 @@ mod tests {
             word: "WORD".to_owned(),
             iterations: 2,
             took: Millis(1),
-            spent: Spent { calls: 1, ..Spent::default() },
+            spent: Spend { calls: 1, ..Spend::default() },
             needs: None,
             waits: None,
             next: format!("unstuck show {run}"),
@@ -694,14 +694,14 @@ mod tests {
     }
 
     /// A folder of runs, and what a look at each of them would show.
-    struct Place {
+    struct ListedRuns {
         _keep: tempfile::TempDir,
         runs: Runs,
         state: Mutex<BTreeMap<String, Summary>>,
         looks: Mutex<Vec<String>>,
     }
 
-    impl Place {
+    impl ListedRuns {
         fn new() -> Self {
             let keep = tempfile::tempdir().expect("a folder");
             let (state, looks) = (Mutex::default(), Mutex::default());
@@ -733,7 +733,7 @@ mod tests {
         fn check(&self, expected: &[&str], looks: &[&str]) {
             self.looks.lock().unwrap().clear();
             let examine = |run: &RunId| self.examine(run);
-            let mut listing = Listing::open(&self.runs, &examine).expect("the folder can be read");
+            let mut listing = RunList::open(&self.runs, &examine).expect("the folder can be read");
             let mut shown = Vec::new();
             for begin in (0..=expected.len()).step_by(2) {
                 let page = listing.page(begin..begin + 2).expect("the list can be read");
@@ -751,7 +751,7 @@ mod tests {
 
     #[test]
     fn a_list_is_kept_and_only_runs_that_may_have_changed_are_looked_at() {
-        let place = Place::new();
+        let place = ListedRuns::new();
         place.check(&[], &[]);
         place.set("a1", Status::Complete, 1);
         place.set("b1", Status::Complete, 2);
@@ -769,11 +769,12 @@ mod tests {
         // A changed log is noticed when it is shown.
         fs::write(place.runs.lines(&"b1".into()), "").expect("the folder is ours");
         let mut changed = summary("b1", Status::Damaged, 2);
-        changed.stamp = Stamp::of(&place.runs.lines(&"b1".into()));
+        changed.stamp = Stamp::read(&place.runs.lines(&"b1".into()));
         place.state.lock().unwrap().insert("b1".to_owned(), changed);
         let examine = |run: &RunId| place.examine(run);
-        let page =
-            Listing::open(&place.runs, &examine).and_then(|mut it| it.page(0..9)).expect("it can be read");
+        let page = RunList::open(&place.runs, &examine)
+            .and_then(|mut listing| listing.page(0..9))
+            .expect("it can be read");
         assert_eq!(page.iter().map(|row| row.run.as_str()).collect::<Vec<_>>(), ["b1", "d1", "a1"]);
         place.check(&["b1", "d1", "a1"], &[]);
         fs::remove_dir(place.runs.path_of(&"d1".into())).expect("it is empty");
@@ -782,7 +783,7 @@ mod tests {
 
     #[test]
     fn a_list_that_is_lost_damaged_or_of_another_index_is_made_again() {
-        let place = Place::new();
+        let place = ListedRuns::new();
         for (run, started_at) in [("a1", 1), ("b1", 2), ("d1", 3)] {
             place.set(run, Status::Complete, started_at);
         }
@@ -803,13 +804,13 @@ mod tests {
 
     #[test]
     fn ids_are_short_and_the_last_run_is_known() {
-        let place = Place::new();
+        let place = ListedRuns::new();
         place.set("abcdef1", Status::Complete, 1);
         place.set("abcdxf1", Status::Blocked, 5);
         place.set("ffffff1", Status::Running, 3);
         place.set("c0ffee1", Status::Complete, 9);
         let examine = |run: &RunId| place.examine(run);
-        let mut listing = Listing::open(&place.runs, &examine).expect("the folder can be read");
+        let mut listing = RunList::open(&place.runs, &examine).expect("the folder can be read");
         let short = |run: &str| listing.short(&run.into());
         assert_eq!([short("abcdef1"), short("ffffff1")], ["abcde", "ffff"]);
         assert_eq!(

@@ -5,21 +5,21 @@ use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use unstuck_files::output_file::{self, Existing};
-use unstuck_workflow::import::{self, BYTES_MAX, ImportOptions, ImportedWorker, Source};
+use unstuck_workflow::import::{self, BYTES_MAX, ImportOptions, ImportSource, ImportedWorker};
 use unstuck_workflow::test_command;
-use unstuck_workflow::workflow_file::{FileSystem, Options};
+use unstuck_workflow::workflow_file::{FileSystem, LoadOptions};
 
-use crate::error::{Error, Result};
+use crate::error::{AppError, Result};
 use crate::workers;
 
-pub use unstuck_workflow::import::{ImportNote, Imported, Kind};
+pub use unstuck_workflow::import::{ImportKind, ImportNote, ImportedWorkflow};
 
 /// A file that was imported.
-pub struct Written {
+pub struct LoopImport {
     /// Its path from the root of the workspace.
     pub path: String,
     /// The workflow and notes about it.
-    pub imported: Imported,
+    pub imported: ImportedWorkflow,
     /// The file of the workflow; `None` for a workflow that runs as it is, unless a file was named.
     pub out: Option<PathBuf>,
 }
@@ -30,42 +30,45 @@ pub struct Written {
 /// # Errors
 ///
 /// The file is not below the workspace or cannot be read as a loop, or the output exists already.
-pub fn import(workspace: &Path, file: &Path, with: Option<&str>, out: Option<&Path>) -> Result<Written> {
+pub fn import(workspace: &Path, file: &Path, with: Option<&str>, out: Option<&Path>) -> Result<LoopImport> {
     let path = within(workspace, file)?;
     let bytes = read(file)?;
     let tests = test_command::detect(workspace).into_iter().next();
     let with = match with.map(str::to_owned) {
-        Some(name) if workers::known(workspace)?.contains_key(&name) => Some(ImportedWorker::Client(name)),
+        Some(name) if workers::load_clients(workspace)?.contains_key(&name) => {
+            Some(ImportedWorker::Client(name))
+        }
         command => command.map(ImportedWorker::Command),
     };
     let wishes = ImportOptions { with, tests };
-    let options = Options { workspace: workspace.to_owned(), ..Options::default() };
-    let imported = import::import(&Source { path: &path, bytes: &bytes }, &wishes, &options, &FileSystem)
-        .map_err(|rejected| {
-            Error::rejected(format!("{path} cannot be imported"), rejected)
-                .hint(format!("mend it, then: unstuck import {}", file.display()))
-        })?;
+    let options = LoadOptions { workspace: workspace.to_owned(), ..LoadOptions::default() };
+    let imported =
+        import::import(&ImportSource { path: &path, bytes: &bytes }, &wishes, &options, &FileSystem)
+            .map_err(|rejected| {
+                AppError::rejected(format!("{path} cannot be imported"), rejected)
+                    .hint(format!("mend it, then: unstuck import {}", file.display()))
+            })?;
     let out = match out {
         Some(out) => Some(out.to_owned()),
         // A workflow runs as it is, and is copied on request only.
-        None if imported.kind == Kind::Workflow => None,
+        None if imported.kind == ImportKind::Workflow => None,
         None => Some(file.with_extension("unstuck.yaml")),
     };
     if let Some(out) = out.as_deref().filter(|out| *out != Path::new("-")) {
         write(out, &imported.workflow)?;
     }
-    Ok(Written { path, imported, out })
+    Ok(LoopImport { path, imported, out })
 }
 
 /// The error of a file that cannot be read.
-pub fn unreadable(file: &Path, error: &io::Error) -> Error {
-    Error::usage(format!("cannot read {}: {error}", file.display()))
+pub fn unreadable(file: &Path, error: &io::Error) -> AppError {
+    AppError::usage(format!("cannot read {}: {error}", file.display()))
 }
 
 /// Returns a path from the root of the workspace, where the worker works.
 fn within(workspace: &Path, file: &Path) -> Result<String> {
     let outside = || {
-        Error::usage(format!("{} is not below {}", file.display(), workspace.display()))
+        AppError::usage(format!("{} is not below {}", file.display(), workspace.display()))
             .hint("go to the folder that is worked in, or name it: unstuck -C FOLDER import FILE")
     };
     let whole = file.canonicalize().map_err(|error| unreadable(file, &error))?;
@@ -90,8 +93,8 @@ fn read(file: &Path) -> Result<Vec<u8>> {
 /// Writes a file that does not exist yet.
 fn write(out: &Path, text: &str) -> Result<()> {
     output_file::write(out, text.as_bytes(), Existing::Keep).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => Error::usage(format!("{} is there already", out.display()))
+        io::ErrorKind::AlreadyExists => AppError::usage(format!("{} is there already", out.display()))
             .hint("nothing was written; name another file with --output, or - for standard output"),
-        _ => Error::usage(format!("cannot write {}: {error}", out.display())),
+        _ => AppError::usage(format!("cannot write {}: {error}", out.display())),
     })
 }

@@ -3,15 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-use unstuck_core::budget::Overspent;
+use unstuck_core::budget::BudgetExceeded;
 use unstuck_core::completion::Completion;
 use unstuck_core::event::{RunOutcome, RunStarted, StepEnd};
 use unstuck_core::id::{Digest, StepId};
-use unstuck_core::text::shell::quoted;
-use unstuck_core::workflow::{Step, Work, Workflow};
-use unstuck_replay::Story;
+use unstuck_core::text::shell::quote_word;
+use unstuck_core::workflow::{Step, StepKind, Workflow};
+use unstuck_replay::RunSummary;
 use unstuck_runner::open;
-use unstuck_workflow::workflow_file::{self, Options};
+use unstuck_workflow::workflow_file::{self, LoadOptions};
 
 use crate::text::clip;
 use crate::{workers, worktrees};
@@ -20,34 +20,34 @@ use crate::{workers, worktrees};
 const NEEDS_MAX: usize = 40;
 
 /// Returns how to answer a blocked run, each of its steps by itself where several are blocked.
-pub fn answers(story: &Story, short: &str) -> Vec<(String, String)> {
+pub fn answers(story: &RunSummary, short: &str) -> Vec<(String, String)> {
     let answer = |step: String, needs: &str| {
         (format!("unstuck answer {short}{step} \"done\""), clip(needs, NEEDS_MAX))
     };
-    let blocked: Vec<(&StepId, &str)> = story.state().blocked().collect();
+    let blocked: Vec<(&StepId, &str)> = story.state().blocked_steps().collect();
     match blocked[..] {
         [] => vec![answer(String::new(), "an answer")],
         [(_, needs)] => vec![answer(String::new(), needs)],
         _ => {
-            let of = |step: &StepId| format!(" --step {}", quoted(step.as_str()));
+            let of = |step: &StepId| format!(" --step {}", quote_word(step.as_str()));
             blocked.into_iter().map(|(step, needs)| answer(of(step), needs)).collect()
         }
     }
 }
 
 /// Returns the command that continues with another installed client.
-pub fn with_another(story: &Story, short: &str) -> Option<(String, String)> {
+pub fn with_another(story: &RunSummary, short: &str) -> Option<(String, String)> {
     let workflow = story.state().workflow()?;
     if !matches!(story.outcome?, RunOutcome::Stuck | RunOutcome::WorkerFailed) {
         return None;
     }
     let another =
-        workers::another(workflow).filter(|_| workflow.steps.iter().any(Step::can_be_handed_over))?;
+        workers::unused_client(workflow).filter(|_| workflow.steps.iter().any(Step::can_replace_worker))?;
     Some((format!("unstuck resume {short} --with {another}"), "the same state, another worker".to_owned()))
 }
 
 /// Returns the commands after the end of a run, each with its purpose; none while the run has not ended.
-pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
+pub fn next(story: &RunSummary, short: &str) -> Vec<(String, String)> {
     let Some(outcome) = story.outcome else { return Vec::new() };
     let more = story.state().steps().map(|(step, _)| step.max_iterations).max().unwrap_or(5).min(5);
     let row = |command: String, what: &str| (command, what.to_owned());
@@ -87,7 +87,7 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
             vec![row(format!("unstuck resume {short} --add-time 1h"), "go on")]
         }
         RunOutcome::SpendLimit => {
-            let option = more_to_spend(story.state().overspent().as_ref());
+            let option = more_to_spend(story.state().budget_exceeded().as_ref());
             vec![row(format!("unstuck resume {short} {option}"), "go on")]
         }
         RunOutcome::NotComplete if ends().any(|end| matches!(end, StepEnd::AttemptsExhausted(_))) => {
@@ -108,12 +108,12 @@ pub fn next(story: &Story, short: &str) -> Vec<(String, String)> {
     if let Some((word, name)) = own {
         let what =
             format!("where its work is, on {word} {name}: commit it there, then git merge {name} here");
-        rows.insert(0, row(format!("cd {}", quoted(place)), &what));
+        rows.insert(0, row(format!("cd {}", quote_word(place)), &what));
     }
     if outcome != RunOutcome::Complete
         && let Some((file, _)) = story.state().started().and_then(changed_file)
     {
-        rows.push(row(format!("unstuck run {}", quoted(file)), "anew, with the workflow as it is now"));
+        rows.push(row(format!("unstuck run {}", quote_word(file)), "anew, with the workflow as it is now"));
     }
     rows.push(row(format!("unstuck why {short}"), "the evidence, event by event"));
     rows
@@ -136,7 +136,7 @@ pub fn changed_file(started: &RunStarted) -> Option<(&str, &'static str)> {
 
 /// Says whether the files that a workflow file refers to hold something else than they did.
 fn refers_to_changed(started: &RunStarted, file: &Path) -> bool {
-    let options = Options { workspace: started.workspace.clone().into(), ..Options::default() };
+    let options = LoadOptions { workspace: started.workspace.clone().into(), ..LoadOptions::default() };
     let now = workflow_file::load(file, &options);
     now.is_ok_and(|now| from_files(&now.workflow) != from_files(&started.workflow))
 }
@@ -146,9 +146,10 @@ fn from_files(workflow: &Workflow) -> Vec<(Option<Completion>, Option<&str>)> {
     let mut all = Vec::new();
     for step in &workflow.steps {
         // Whether programs are installed does not depend on the files.
-        let completion = step.completion.clone().map(|it| Completion { doubted: Vec::new(), ..it });
+        let completion =
+            step.completion.clone().map(|completion| Completion { doubted: Vec::new(), ..completion });
         all.push((completion, step.prompt_template.as_deref()));
-        if let Work::Subworkflow(child) = &step.work {
+        if let StepKind::Subworkflow(child) = &step.work {
             all.extend(from_files(&child.workflow));
         }
     }
@@ -156,7 +157,7 @@ fn from_files(workflow: &Workflow) -> Vec<(Option<Completion>, Option<&str>)> {
 }
 
 /// Says whether a run has failed since the time of a child run is over, which grows with its own.
-fn lacks_time_of_child(story: &Story) -> bool {
+fn lacks_time_of_child(story: &RunSummary) -> bool {
     let of_step = story.deciding_step.as_ref().and_then(|id| story.state().step(id));
     let child = of_step.and_then(|(_, at)| at.calls.child.as_ref());
     story.outcome == Some(RunOutcome::WorkerFailed)
@@ -164,17 +165,19 @@ fn lacks_time_of_child(story: &Story) -> bool {
 }
 
 /// Returns the option that raises the bound a run has reached.
-pub fn more_to_spend(bound: Option<&Overspent>) -> &'static str {
+pub fn more_to_spend(bound: Option<&BudgetExceeded>) -> &'static str {
     match bound {
-        Some(Overspent::Tokens { .. }) => "--add-tokens 1000000",
-        Some(Overspent::Unknown { .. } | Overspent::Uncounted { .. } | Overspent::BrokenOff { .. }) => {
-            "--accept-unknown-cost"
-        }
-        Some(Overspent::Money { .. }) | None => "--add-usd 5",
+        Some(BudgetExceeded::Tokens { .. }) => "--add-tokens 1000000",
+        Some(
+            BudgetExceeded::Unknown { .. }
+            | BudgetExceeded::Uncounted { .. }
+            | BudgetExceeded::BrokenOff { .. },
+        ) => "--accept-unknown-cost",
+        Some(BudgetExceeded::Money { .. }) | None => "--add-usd 5",
     }
 }
 
 /// Returns the digest of a workflow file as it is now.
 pub fn digest_now(file: Option<&str>) -> Option<Digest> {
-    fs::read(file?).ok().map(|bytes| Digest::of(&bytes))
+    fs::read(file?).ok().map(|bytes| Digest::sha256(&bytes))
 }

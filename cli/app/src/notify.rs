@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use unstuck_core::event::{Exit, RunOutcome};
 use unstuck_process::notify::{self, Notice};
 use unstuck_process::redact::Redactor;
-use unstuck_replay::Story;
+use unstuck_replay::RunSummary;
 use unstuck_runner::host::mark_of;
-use unstuck_runner::open::Ended;
+use unstuck_runner::open::FinishedRun;
 
 use crate::text::clip;
 
@@ -16,11 +16,11 @@ const COMMAND_MAX: usize = 60;
 const COMPLAINT_MAX: usize = 200;
 
 /// The end of a run, for a notification.
-pub struct End<'a> {
+pub struct RunEndNotice<'a> {
     /// The run as its log tells it.
-    pub story: &'a Story,
+    pub story: &'a RunSummary,
     /// How it ended.
-    pub ended: &'a Ended,
+    pub ended: &'a FinishedRun,
     /// The exit status of the command that drove it.
     pub status: i32,
     /// The command to type next, if there is one.
@@ -30,8 +30,8 @@ pub struct End<'a> {
 }
 
 /// Tells how a run has ended, if its workflow names a command and a person did not interrupt it. Returns a note if that failed.
-pub async fn notify(end: End<'_>, redactor: &Redactor) -> Option<String> {
-    let End { story, ended, status, next, summary } = end;
+pub async fn notify(end: RunEndNotice<'_>, redactor: &Redactor) -> Option<String> {
+    let RunEndNotice { story, ended, status, next, summary } = end;
     let started = ended.state.started()?;
     let command = started.workflow.notify.as_ref()?;
     if matches!(ended.outcome, RunOutcome::Interrupted(_)) {
@@ -59,5 +59,5 @@ pub async fn notify(end: End<'_>, redactor: &Redactor) -> Option<String> {
     let said = outcome.stderr_tail.lines().rfind(|line| !line.trim().is_empty());
     let said = said.map_or_else(String::new, |line| format!(": {}", clip(line.trim(), COMPLAINT_MAX)));
     let command = clip(command, COMMAND_MAX);
-    Some(format!("nobody was told of the end: `{command}` {}{said}", unstuck_replay::left(&outcome)))
+    Some(format!("nobody was told of the end: `{command}` {}{said}", unstuck_replay::describe_exit(&outcome)))
 }

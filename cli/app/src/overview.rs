@@ -1,23 +1,15 @@
 //! The state of each run, for a list of them.
 
-use unstuck_core::id::RunId;
 use unstuck_files::error::with_causes;
-use unstuck_replay::Story;
+use unstuck_replay::RunSummary;
 
-use crate::listing::{Examined, Listing, Stamp, Summary};
+use crate::listing::{Examined, Stamp, Summary};
 use crate::next::next;
-use crate::project::{Found, Project};
+use crate::run_handle::RunHandle;
 use crate::status::Status;
 
-/// Returns the run that was started last, if a list is kept that says so.
-pub fn last(project: &Project) -> Option<RunId> {
-    let examine = |run: &RunId| examine(project, run);
-    Listing::open_kept(project.runs(), &examine)?.last().ok()?
-}
-
 /// Reads the log of a run.
-pub fn examine(project: &Project, run: &RunId) -> Examined {
-    let found = project.plain(run);
+pub fn examine(found: RunHandle) -> Examined {
     // Before the log is read: a supervisor that begins meanwhile says so in the index.
     let is_live = found.is_live();
     match summary(found, is_live) {
@@ -27,22 +19,22 @@ pub fn examine(project: &Project, run: &RunId) -> Examined {
     }
 }
 
-fn summary(found: Found, is_live: bool) -> Option<Summary> {
-    let stamp = Stamp::of(&found.runs.lines(&found.entry.run));
-    let read = found.good_events();
+fn summary(found: RunHandle, is_live: bool) -> Option<Summary> {
+    let stamp = Stamp::read(&found.runs.lines(&found.entry.run));
+    let read = found.valid_events();
     let (events, trouble, is_readable) = match read {
         Ok((events, error)) => (events, error.map(|error| with_causes(&error)), true),
         Err(error) => (Vec::new(), Some(error.to_string()), false),
     };
-    let story = Story::of(&events);
+    let story = RunSummary::from_events(&events);
     let started = found.started(&events).ok();
     let is_child = started.is_some_and(|started| started.parent.is_some());
-    let entry = if started.is_none() { Some(found.look()?) } else { None };
+    let entry = if started.is_none() { Some(found.stored_entry()?) } else { None };
     let status = match &trouble {
         _ if !is_readable => Status::Unreadable,
         Some(_) => Status::Damaged,
         None if started.is_none() => Status::Damaged,
-        None => Status::of(&story, is_live),
+        None => Status::from_story(&story, is_live),
     };
     let run = found.entry.run;
     let next = match status {
@@ -67,7 +59,7 @@ fn summary(found: Found, is_live: bool) -> Option<Summary> {
         workflow,
         workspace,
         standing: status,
-        word: status.word(story.outcome).to_owned(),
+        word: status.label(story.outcome).to_owned(),
         iterations: story.iterations().count(),
         took: story.took,
         spent: story.spent(),

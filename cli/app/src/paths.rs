@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use crate::text;
 
 /// Returns a path without control characters; the workspace itself is a dot.
-pub fn shown(path: &Path) -> String {
+pub fn display(path: &Path) -> String {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let is_fit = |it: char| it == ' ' || !text::is_invisible(it);
-    path.to_string_lossy().chars().map(|it| if is_fit(it) { it } else { '\u{fffd}' }).collect()
+    let is_fit = |c: char| c == ' ' || !text::is_invisible(c);
+    path.to_string_lossy().chars().map(|c| if is_fit(c) { c } else { '\u{fffd}' }).collect()
 }
 
 /// Parses a pattern of paths as a workflow file does; whitespace around it is an error.
@@ -44,9 +44,9 @@ pub fn bytes(bytes: u64) -> String {
 }
 
 /// Returns how many paths there are, and the first few.
-pub fn listed(paths: &[PathBuf]) -> String {
+pub fn list_text(paths: &[PathBuf]) -> String {
     const SHOWN_MAX: usize = 5;
-    let names: Vec<String> = paths.iter().take(SHOWN_MAX).map(|path| shown(path)).collect();
+    let names: Vec<String> = paths.iter().take(SHOWN_MAX).map(|path| display(path)).collect();
     let more = if paths.len() > SHOWN_MAX { ", ..." } else { "" };
     format!("{}: {}{more}", text::count(paths.len(), "file"), names.join(", "))
 }

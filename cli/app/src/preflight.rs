@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use unstuck_core::completion::{self, Condition};
-use unstuck_core::workflow::{Work, WorkerKind, Workflow};
+use unstuck_core::workflow::{StepKind, WorkerKind, Workflow};
 use unstuck_document::Diagnostic;
 use unstuck_evidence::validators;
 use unstuck_process::redact::Redactor;
@@ -12,13 +12,13 @@ use unstuck_workflow::test_command;
 use unstuck_workflow::workflow_file;
 use unstuck_workspace::unstuck_paths;
 
-use crate::error::{Error, Result};
-use crate::programs::Missing;
-use crate::{programs, workers};
+use crate::error::{AppError, Result};
+use crate::missing_programs::MissingProgram;
+use crate::{missing_programs, workers};
 
 /// Refuses what cannot be run, or not be recorded, before anything is paid for. `file` is where the workflow was read, if
 /// anywhere.
-pub fn what_cannot_run(
+pub fn check_runnable(
     workflow: &Workflow,
     file: Option<&str>,
     workspace: &Path,
@@ -29,37 +29,39 @@ pub fn what_cannot_run(
 }
 
 /// Refuses to begin a run that would replace what no run has made.
-pub fn what_would_be_lost(workflow: &Workflow, workspace: &Path) -> Result<()> {
-    let Some(path) = unstuck_paths::in_the_way(workspace, &workflow.context_dir, &workflow.steps) else {
+pub fn check_no_overwrite(workflow: &Workflow, workspace: &Path) -> Result<()> {
+    let Some(path) = unstuck_paths::find_conflict(workspace, &workflow.context_dir, &workflow.steps) else {
         return Ok(());
     };
     let what =
         format!("{} is there, no run has made it, and an artifact would take its place", path.display());
-    Err(Error::usage(what).hint("move it away, or name another folder with context_dir"))
+    Err(AppError::usage(what).hint("move it away, or name another folder with context_dir"))
 }
 
 fn can_run(workflow: &Workflow, workspace: &Path) -> Result<()> {
     if let Some(why) = workers::missing(workflow).into_iter().next() {
-        return Err(Error::usage(why).hint("install it; unstuck workers shows which are here"));
+        return Err(AppError::usage(why).hint("install it; unstuck workers shows which are here"));
     }
-    if let Some(why) = workers::too_long(workflow).into_iter().next() {
-        return Err(Error::usage(why).hint("shorten the instructions, or mend the description of the client"));
+    if let Some(why) = workers::oversized_prompts(workflow).into_iter().next() {
+        return Err(
+            AppError::usage(why).hint("shorten the instructions, or mend the description of the client")
+        );
     }
-    match programs::missing(workflow).into_iter().next() {
+    match missing_programs::missing(workflow).into_iter().next() {
         None => Ok(()),
         Some(missing) => {
             let hint = format!(
                 "install it, or mend the command{}",
                 instead(&missing, workspace).unwrap_or_default()
             );
-            Err(Error::usage(missing.to_string()).hint(hint))
+            Err(AppError::usage(missing.to_string()).hint(hint))
         }
     }
 }
 
 /// Says what may have been meant: a script of the workspace, a client, or for a check what else tests the project.
-fn instead(missing: &Missing<'_>, workspace: &Path) -> Option<String> {
-    let (is_check, Missing { command, program, .. }) = (missing.is_check(), missing);
+fn instead(missing: &MissingProgram<'_>, workspace: &Path) -> Option<String> {
+    let (is_check, MissingProgram { command, program, .. }) = (missing.is_check(), missing);
     if workspace.join(program).is_file() {
         return Some(format!("; a script of the workspace is run as: sh ./{program}"));
     }
@@ -69,25 +71,27 @@ fn instead(missing: &Missing<'_>, workspace: &Path) -> Option<String> {
         return Some(format!("; did you mean {client}?"));
     }
     let mut tests = test_command::detect(workspace);
-    tests.retain(|it| is_check && it.command != *command);
+    tests.retain(|test| is_check && test.command != *command);
     let is_there = |command: &str| validators::missing_program(command, &[]).is_none();
-    let test = tests.iter().find(|it| is_there(&it.command)).or(tests.first())?;
+    let test = tests.iter().find(|test| is_there(&test.command)).or(tests.first())?;
     Some(format!("; this project has: {}", test.command))
 }
 
 /// Refuses a workflow that carries the value of a secret in what is executed: it would be taken out of the
 /// record, which is what a run goes by.
 fn holds_no_secret(workflow: &Workflow, redactor: &Redactor, files: &Files<'_>) -> Result<()> {
-    let of_workers = workflow.everybody().into_iter().map(|(step, worker)| {
+    let of_workers = workflow.all_workers().into_iter().map(|(step, worker)| {
         let script = (worker.kind == WorkerKind::Custom).then_some(&worker.instructions);
         let words = script.into_iter().chain(&worker.command).chain(&worker.wrap).chain(&worker.default_args);
         let words = words.chain([&worker.workspace]).cloned();
-        (step, words.chain(workers::described(worker).iter().flat_map(said_by)).collect::<Vec<String>>())
+        (step, words.chain(workers::description_of(worker).iter().flat_map(strings)).collect::<Vec<String>>())
     });
     let of_validators = workflow.steps.iter().map(|step| {
-        let conditions = step.completion.iter().flat_map(|it| &it.conditions);
+        let conditions = step.completion.iter().flat_map(|completion| &completion.conditions);
         let command = |condition: &Condition| match &condition.validator.run {
-            completion::Run::Command(command) | completion::Run::Custom(command) => Some(command.clone()),
+            completion::ValidatorKind::Command(command) | completion::ValidatorKind::Custom(command) => {
+                Some(command.clone())
+            }
             _ => None,
         };
         (step, conditions.filter_map(command).collect())
@@ -105,14 +109,14 @@ fn holds_no_secret(workflow: &Workflow, redactor: &Redactor, files: &Files<'_>) 
         let what = format!("{who} holds the value of a variable that is secret by its name");
         let placed = files.secret(&executed, redactor, &what);
         return Err(placed
-            .map_or_else(|| Error::usage(what), Error::at)
+            .map_or_else(|| AppError::usage(what), AppError::at)
             .hint("read it from the environment there instead, such as \"$API_KEY\""));
     }
     Ok(())
 }
 
 /// Returns all that the description of a client adds to its command line and to its environment.
-fn said_by(client: &Description) -> Vec<String> {
+fn strings(client: &Description) -> Vec<String> {
     fn texts(value: &serde_json::Value) -> Vec<String> {
         match value {
             serde_json::Value::String(text) => vec![text.clone()],
@@ -135,10 +139,10 @@ struct Files<'a> {
 impl Files<'_> {
     /// Returns where one of them holds a secret in what is executed.
     fn secret(&self, executed: &[String], redactor: &Redactor, what: &str) -> Option<Diagnostic> {
-        let executed: Vec<&str> = executed.iter().map(|it| it.trim()).collect();
+        let executed: Vec<&str> = executed.iter().map(|line| line.trim()).collect();
         let described = unstuck_workers::described_clients(self.workspace).unwrap_or_default();
         let all = self.file.map(|file| self.of_workflow(file)).unwrap_or_default().into_iter();
-        all.chain(described.into_iter().map(|it| it.file)).find_map(|path| {
+        all.chain(described.into_iter().map(|entry| entry.file)).find_map(|path| {
             let bytes = unstuck_document::file::read(&path).ok()?;
             let name = path.strip_prefix(self.workspace).unwrap_or(&path).display().to_string();
             workflow_file::secret(name, &bytes, &executed, |text| redactor.redact_text(text), what)
@@ -147,7 +151,7 @@ impl Files<'_> {
 
     /// Returns the file of the workflow with all that it leads to.
     fn of_workflow(&self, file: &Path) -> Vec<PathBuf> {
-        let workflows = [file.to_owned()].into_iter().chain(called(self.workflow, file));
+        let workflows = [file.to_owned()].into_iter().chain(subworkflow_files(self.workflow, file));
         let with_registry = workflows.flat_map(|path| {
             let named = unstuck_document::file::read(&path)
                 .ok()
@@ -160,12 +164,12 @@ impl Files<'_> {
 }
 
 /// Returns the files of the workflows that the steps of one are.
-fn called(workflow: &Workflow, file: &Path) -> Vec<PathBuf> {
+fn subworkflow_files(workflow: &Workflow, file: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for step in &workflow.steps {
-        if let Work::Subworkflow(child) = &step.work {
+        if let StepKind::Subworkflow(child) = &step.work {
             let path = file.with_file_name(&child.path);
-            all.extend(called(&child.workflow, &path));
+            all.extend(subworkflow_files(&child.workflow, &path));
             all.push(path);
         }
     }
@@ -190,7 +194,7 @@ mod tests {
                 |text| redactor.redact_text(text),
                 "holds a secret",
             );
-            found.map_or_else(|| "nothing\n".to_owned(), |it| it.render(110))
+            found.map_or_else(|| "nothing\n".to_owned(), |error| error.render(110))
         };
         let script = "echo \"hi\"\ncurl -H sesame-open x";
         for (yaml, executed, expected) in [

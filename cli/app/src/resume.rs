@@ -6,22 +6,23 @@ use std::sync::Arc;
 
 use unstuck_core::event::{AnswerGiven, RunOutcome, RunResumed, RunStarted};
 use unstuck_core::id::{Millis, Seq, StepId};
-use unstuck_core::text::shell::quoted;
+use unstuck_core::text::shell::quote_word;
 use unstuck_core::workflow::{Step, Worker};
 use unstuck_core::{Event, Fact, Observation, RunState};
-use unstuck_replay::Story;
-use unstuck_runner::kick as sign;
-use unstuck_runner::open::{self, TakeUp};
-use unstuck_runner::workspace::make_again;
+use unstuck_replay::RunSummary;
+use unstuck_runner::open::{self, ResumeKind};
+use unstuck_runner::retry_request as sign;
+use unstuck_runner::workspace_link::recreate_folder_command;
 use unstuck_store::run_log::RunLog;
 
-use crate::branches::Recorded;
-use crate::drive::{Drive, Driving, Order, Terms};
-use crate::error::{Error, Result};
-use crate::origin::Origins;
+use crate::branches::RecordedBranch;
+use crate::client_source::ClientSources;
+use crate::drive::{Drive, DriveSettings, DriveStart, Terms};
+use crate::error::{AppError, Result};
 use crate::person::Person;
-use crate::project::{Found, Project};
-use crate::{access, next, point, preflight, workers, worktrees};
+use crate::project::ProjectRuns;
+use crate::run_handle::RunHandle;
+use crate::{access, next, preflight, run_revision, workers, worktrees};
 
 /// A run that is to continue where it stopped.
 #[derive(Clone, Debug, Default)]
@@ -47,83 +48,83 @@ pub struct Resume {
 }
 
 /// A run that is ready to be driven.
-pub struct Ready {
+pub struct ReadyRun {
     /// The run to drive.
     pub drive: Drive,
     /// How, with the secrets that the run remembers.
-    pub driving: Driving,
+    pub driving: DriveSettings,
     /// How the run began.
     pub started: RunStarted,
     /// Its log so far.
-    pub before: Story,
+    pub before: RunSummary,
     /// Notes for the person, before it continues.
     pub notes: Vec<String>,
 }
 
 /// The answer to a request to resume.
-pub enum Resumed {
+pub enum ResumeResult {
     /// The run is complete: nothing is left to do.
     Complete {
         /// Its short name.
         short: String,
         /// Its log.
-        story: Box<Story>,
+        story: Box<RunSummary>,
     },
     /// It is ready.
-    Ready(Box<Ready>),
+    Ready(Box<ReadyRun>),
 }
 
 /// The answer to a request not to wait.
-pub enum Kicked {
+pub enum RetryResult {
     /// The supervisor of the run has the request.
-    Told {
+    Requested {
         /// The short name of the run.
         short: String,
     },
     /// The run is not live: it is ready to be driven.
-    Ready(Box<Ready>),
+    Ready(Box<ReadyRun>),
 }
 
 /// A run that was claimed.
-struct Claimed<'a> {
-    project: &'a Project,
-    found: &'a Found,
+struct ClaimedRun<'a> {
+    project: &'a ProjectRuns,
+    found: &'a RunHandle,
     log: Option<Arc<RunLog>>,
     events: Vec<Event>,
 }
 
-impl<'a> Claimed<'a> {
-    fn new(project: &'a Project, found: &'a Found) -> Result<Self> {
-        let log = access::mend(project, found);
-        Ok(Self { project, found, log, events: found.begun()? })
+impl<'a> ClaimedRun<'a> {
+    fn new(project: &'a ProjectRuns, found: &'a RunHandle) -> Result<Self> {
+        let log = access::reconcile_log(project, found);
+        Ok(Self { project, found, log, events: found.known_events()? })
     }
 
     /// Takes the run up again, in the workspace that it began in.
-    fn take_up(self, terms: &Terms, how: TakeUp, accept_drift: bool) -> Result<Ready> {
+    fn resume(self, terms: &Terms, how: ResumeKind, accept_drift: bool) -> Result<ReadyRun> {
         let Self { project, found, log, events } = self;
         let started = found.started(&events)?;
-        let before = Story::of(&events);
-        if !accept_drift && went_on_unseen(found, &events, &before) {
-            return Err(unseen(found, started, &events));
+        let before = RunSummary::from_events(&events);
+        if !accept_drift && has_unrecorded_end(found, &events, &before) {
+            return Err(unrecorded_end(found, started, &events));
         }
         let workspace = Path::new(&started.workspace);
         if !workspace.is_dir() {
             return Err(is_gone(project, found, workspace));
         }
         let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
-        let recorded = Recorded::read(&events, &started.workflow.branch, accept_drift);
-        let branches = terms.branches.look(workspace, rules, Some(&recorded))?;
+        let recorded = RecordedBranch::read(&events, &started.workflow.branch, accept_drift);
+        let branches = terms.branches.inspect(workspace, rules, Some(&recorded))?;
         let notes = notes(found, started, &events);
-        let driving = terms.driving.clone().and_secrets(before.state().secrets());
-        let log = access::opened(project, found, log)?;
+        let driving = terms.driving.clone().with_secrets(before.state().secrets());
+        let log = access::open_log(project, found, log)?;
         let drive = Drive {
             runs: Some(project.runs().clone()),
             run: started.run.clone(),
             short: found.short().to_owned(),
             branches,
-            order: Order::TakeUp { log, how, accept_drift },
+            order: DriveStart::Resume { log, how, accept_drift },
         };
-        Ok(Ready { drive, driving, started: started.clone(), before, notes })
+        Ok(ReadyRun { drive, driving, started: started.clone(), before, notes })
     }
 }
 
@@ -132,12 +133,17 @@ impl<'a> Claimed<'a> {
 /// # Errors
 ///
 /// There is no such run, or it cannot continue so.
-pub fn resume(project: &Project, request: Resume, terms: &Terms, person: &dyn Person) -> Result<Resumed> {
+pub fn resume(
+    project: &ProjectRuns,
+    request: Resume,
+    terms: &Terms,
+    person: &dyn Person,
+) -> Result<ResumeResult> {
     let found = project.find(&request.run)?;
-    let claimed = Claimed::new(project, &found)?;
-    let story = Story::of(&claimed.events);
+    let claimed = ClaimedRun::new(project, &found)?;
+    let story = RunSummary::from_events(&claimed.events);
     if story.outcome == Some(RunOutcome::Complete) {
-        return Ok(Resumed::Complete { short: found.short().to_owned(), story: Box::new(story) });
+        return Ok(ResumeResult::Complete { short: found.short().to_owned(), story: Box::new(story) });
     }
     let started = found.started(&claimed.events)?;
     let worker = successor(project, started, &request, &terms.driving, person)?;
@@ -155,8 +161,8 @@ pub fn resume(project: &Project, request: Resume, terms: &Terms, person: &dyn Pe
         program: open::program(),
         secrets: terms.driving.secrets.clone(),
     };
-    let ready = claimed.take_up(terms, TakeUp::Resume(order), request.accept_drift)?;
-    Ok(Resumed::Ready(Box::new(ready)))
+    let ready = claimed.resume(terms, ResumeKind::Resume(order), request.accept_drift)?;
+    Ok(ResumeResult::Ready(Box::new(ready)))
 }
 
 /// Prepares a run to continue with an answer. `steps` name those that it is for, where several are blocked.
@@ -164,12 +170,18 @@ pub fn resume(project: &Project, request: Resume, terms: &Terms, person: &dyn Pe
 /// # Errors
 ///
 /// There is no such run, or it is not clear which step the answer is for.
-pub fn answer(project: &Project, run: &str, text: String, steps: &[String], terms: &Terms) -> Result<Ready> {
+pub fn answer(
+    project: &ProjectRuns,
+    run: &str,
+    text: String,
+    steps: &[String],
+    terms: &Terms,
+) -> Result<ReadyRun> {
     let found = project.find(run)?;
-    let claimed = Claimed::new(project, &found)?;
-    let steps = asked(&claimed.events, steps, found.short())?;
+    let claimed = ClaimedRun::new(project, &found)?;
+    let steps = steps_to_answer(&claimed.events, steps, found.short())?;
     // The person may have done in the workspace what was needed.
-    claimed.take_up(terms, TakeUp::Answer(AnswerGiven { text, steps }), true)
+    claimed.resume(terms, ResumeKind::Answer(AnswerGiven { text, steps }), true)
 }
 
 /// Ends the wait of a run: its supervisor gets the request, or the run is made ready to continue now.
@@ -177,58 +189,58 @@ pub fn answer(project: &Project, run: &str, text: String, steps: &[String], term
 /// # Errors
 ///
 /// There is no such run, or it does not wait.
-pub fn kick(project: &Project, run: &str, terms: &Terms) -> Result<Kicked> {
+pub fn retry(project: &ProjectRuns, run: &str, terms: &Terms) -> Result<RetryResult> {
     let found = project.find(run)?;
-    let claimed = Claimed::new(project, &found)?;
+    let claimed = ClaimedRun::new(project, &found)?;
     let state = RunState::of(&claimed.events);
     let short = found.short().to_owned();
     if !state.is_waiting() && !state.waits_when_resumed() {
         let next = if state.is_interrupted() { "resume" } else { "show" };
-        return Err(Error::usage(format!("run {short} does not wait for anything"))
+        return Err(AppError::usage(format!("run {short} does not wait for anything"))
             .hint(format!("unstuck {next} {short}")));
     }
     let artifacts = found.runs.artifacts(&found.entry.run);
-    sign::leave(&artifacts, state.version()).map_err(|error| Error::store(&error))?;
+    sign::request(&artifacts, state.version()).map_err(|error| AppError::store(&error))?;
     if state.is_waiting() && claimed.log.is_none() && found.is_live() {
-        return Ok(Kicked::Told { short });
+        return Ok(RetryResult::Requested { short });
     }
     let order = RunResumed { program: open::program(), ..RunResumed::default() };
-    let ready = claimed.take_up(terms, TakeUp::Resume(order), false);
-    Ok(Kicked::Ready(Box::new(ready.inspect_err(|_| take_back(&found))?)))
+    let ready = claimed.resume(terms, ResumeKind::Resume(order), false);
+    Ok(RetryResult::Ready(Box::new(ready.inspect_err(|_| withdraw(&found))?)))
 }
 
-/// Takes the sign of a [`kick`] back, where the run could not be driven after all.
-pub fn take_back(found: &Found) {
-    sign::take_back(&found.runs.artifacts(&found.entry.run));
+/// Takes the sign of a [`retry_request`] back, where the run could not be driven after all.
+pub fn withdraw(found: &RunHandle) {
+    sign::withdraw(&found.runs.artifacts(&found.entry.run));
 }
 
 /// Returns the worker of a run from now on, if another one is named and can be.
 fn successor(
-    project: &Project,
+    project: &ProjectRuns,
     started: &RunStarted,
     request: &Resume,
-    driving: &Driving,
+    driving: &DriveSettings,
     person: &dyn Person,
 ) -> Result<Option<Box<Worker>>> {
     let Some((with, is_agreed)) = &request.successor else { return Ok(None) };
     let workspace = Path::new(&started.workspace);
     let mut workflow = started.workflow.clone();
-    let worker = workers::named(with, "", &workers::known(workspace)?)?;
-    if !workflow.steps.iter().any(Step::can_be_handed_over) {
-        return Err(Error::usage("no step of this run has a worker that another could take over from").hint(
+    let worker = workers::parse_worker(with, "", &workers::load_clients(workspace)?)?;
+    if !workflow.steps.iter().any(Step::can_replace_worker) {
+        return Err(AppError::usage("no step of this run has a worker that another could take over from").hint(
             "what a script does no other can do, and a child run is resumed by its own name: unstuck runs",
         ));
     }
-    workflow.hand_to(&worker);
+    workflow.replace_workers(&worker);
     let file = started.workflow_file.as_deref();
-    preflight::what_cannot_run(&workflow, file, workspace, &driving.redactor())?;
+    preflight::check_runnable(&workflow, file, workspace, &driving.redactor())?;
     if !request.accept_unknown_cost && !workflow.budget.accepts_unknown {
-        workers::can_be_held(&workflow, None)?;
+        workers::check_budget(&workflow, None)?;
     }
     if !is_agreed {
-        workers::acknowledged(&workflow, file, workspace, Some(project.runs().state()), person)?;
+        workers::ask_trust(&workflow, file, workspace, Some(project.runs().state()), person)?;
     }
-    let origins = Origins::of(workspace);
+    let origins = ClientSources::read(workspace);
     for (client, words) in workers::permissions(&workflow) {
         let who = origins.name(&client, file.map(|file| (&workflow, file)));
         person.tell(&format!("worker: {who} {words}"));
@@ -237,7 +249,7 @@ fn successor(
 }
 
 /// Returns what a person should know before the run continues.
-fn notes(found: &Found, started: &RunStarted, events: &[Event]) -> Vec<String> {
+fn notes(found: &RunHandle, started: &RunStarted, events: &[Event]) -> Vec<String> {
     let changed = next::changed_file(started)
         .map(|(_, what)| format!("{what} since; this run goes on with what it read"));
     let short = found.short();
@@ -249,13 +261,13 @@ fn notes(found: &Found, started: &RunStarted, events: &[Event]) -> Vec<String> {
     changed.into_iter().chain(otherwise).collect()
 }
 
-fn is_gone(project: &Project, found: &Found, workspace: &Path) -> Error {
-    let (short, place) = (found.short(), quoted(&workspace.to_string_lossy()));
+fn is_gone(project: &ProjectRuns, found: &RunHandle, workspace: &Path) -> AppError {
+    let (short, place) = (found.short(), quote_word(&workspace.to_string_lossy()));
     // The runs of a `--worktree` checkout are found from the project that it was made for.
     let of_ours = worktrees::is_own(project.runs(), workspace);
     let there = if of_ours { "unstuck".to_owned() } else { format!("unstuck -C {place}") };
-    let make = make_again(workspace);
-    Error::usage(format!("the workspace {} is not there any more", workspace.display())).hint(format!(
+    let make = recreate_folder_command(workspace);
+    AppError::usage(format!("the workspace {} is not there any more", workspace.display())).hint(format!(
         "if it was moved, move it back: mv WHERE_IT_IS {place}    else put it back as the run left it: \
          {make}; {there} undo {short}@last --git    or see what was done: unstuck show {short}"
     ))
@@ -263,10 +275,11 @@ fn is_gone(project: &Project, found: &Found, workspace: &Path) -> Error {
 
 /// Returns the steps that an answer is for. Each blocked step needs a separate answer: the answer to one may mislead
 /// another.
-fn asked(events: &[Event], named: &[String], short: &str) -> Result<Vec<StepId>> {
-    let story = Story::of(events);
-    let blocked: Vec<&StepId> = story.state().blocked().map(|(step, _)| step).collect();
-    let steps = named.iter().map(|name| point::known_step(events, name)).collect::<Result<Vec<_>>>()?;
+fn steps_to_answer(events: &[Event], named: &[String], short: &str) -> Result<Vec<StepId>> {
+    let story = RunSummary::from_events(events);
+    let blocked: Vec<&StepId> = story.state().blocked_steps().map(|(step, _)| step).collect();
+    let steps =
+        named.iter().map(|name| run_revision::known_step(events, name)).collect::<Result<Vec<_>>>()?;
     let other = steps.iter().find(|step| !blocked.contains(step));
     let what = match (other, &blocked[..]) {
         (_, []) => return Ok(steps),
@@ -280,11 +293,11 @@ fn asked(events: &[Event], named: &[String], short: &str) -> Result<Vec<StepId>>
         .into_iter()
         .map(|(command, needs)| format!("{command}  ({needs})"))
         .collect();
-    Err(Error::usage(what).hint(commands.join("    ")))
+    Err(AppError::usage(what).hint(commands.join("    ")))
 }
 
 /// Returns true for an imported run that had not ended and was not continued here yet.
-fn went_on_unseen(found: &Found, events: &[Event], story: &Story) -> bool {
+fn has_unrecorded_end(found: &RunHandle, events: &[Event], story: &RunSummary) -> bool {
     let imported = found.runs.imported_up_to(&found.entry.run);
     let goes_on_here = |event: &Event| {
         event.seq > imported && matches!(event.fact, Fact::Observed(Observation::RunResumed(_)))
@@ -292,9 +305,9 @@ fn went_on_unseen(found: &Found, events: &[Event], story: &Story) -> bool {
     imported > Seq(0) && story.outcome.is_none() && !events.iter().any(goes_on_here)
 }
 
-fn unseen(found: &Found, started: &RunStarted, events: &[Event]) -> Error {
-    let (short, place, last) = (found.short(), &started.workspace, point::last_of(events));
-    Error::usage(format!(
+fn unrecorded_end(found: &RunHandle, started: &RunStarted, events: &[Event]) -> AppError {
+    let (short, place, last) = (found.short(), &started.workspace, run_revision::last_of(events));
+    AppError::usage(format!(
         "run {short} was read in from an export that had not ended: what it did in {place} after event {last} is not known here"
     ))
     .hint(format!(

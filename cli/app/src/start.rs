@@ -14,27 +14,28 @@ use unstuck_workers::prices;
 use unstuck_workflow::workflow_file;
 use unstuck_workspace::branch;
 use unstuck_workspace::public_values;
-use unstuck_workspace::worktree::{self, Part, Worktree};
+use unstuck_workspace::worktree::{self, CheckoutPart, Worktree};
 
-use crate::branches::{self, Branches};
-use crate::drive::{Drive, Driving, Order, Terms};
-use crate::error::{Error, Result};
+use crate::branches::{self, BranchCheck};
+use crate::drive::{Drive, DriveSettings, DriveStart, Terms};
+use crate::error::{AppError, Result};
 use crate::goal::Goal;
 use crate::person::Person;
-use crate::place::Place;
-use crate::project::{self, Project};
-use crate::workflows::{self, Reading};
-use crate::{access, lints, listing, missing_file, preflight, programs, workers, worktrees};
+use crate::project::ProjectRuns;
+use crate::project_location::ProjectLocation;
+use crate::run_handle;
+use crate::workflows::{self, WorkflowReadOptions};
+use crate::{access, file_suggestions, lints, listing, missing_programs, preflight, workers, worktrees};
 
 /// A request for a new run.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct RunRequest {
     /// The goal with its options; or the text of the goal is the path of a workflow file.
     pub goal: Goal,
     /// The name of an option that was given and that does not go with a workflow file.
     pub for_goals: Option<&'static str>,
     /// How a workflow file is read.
-    pub reading: Reading,
+    pub reading: WorkflowReadOptions,
     /// A command that is run when the run has ended; `None` for what the file says.
     pub notify: Option<String>,
     /// Most money in millionths of a US dollar; `None` for what the file says.
@@ -56,7 +57,7 @@ pub struct Request {
 }
 
 /// A run that is ready to start.
-pub struct Prepared {
+pub struct PreparedRun {
     /// How it starts.
     pub started: RunStarted,
     /// Where runs are kept; `None` for a run in memory.
@@ -64,7 +65,7 @@ pub struct Prepared {
     /// Its short name.
     pub short: String,
     /// The facts about its branch.
-    pub branches: Branches,
+    pub branches: BranchCheck,
     /// A sentence about the last run in the same workspace, if that did not end well.
     pub before: Option<String>,
     /// The checkout made for it.
@@ -76,13 +77,18 @@ pub struct Prepared {
 /// # Errors
 ///
 /// The workflow cannot be read or carried out, the workspace is not a project, or the person does not agree.
-pub fn prepare(place: &Place, request: &Request, terms: &Terms, person: &dyn Person) -> Result<Prepared> {
+pub fn prepare(
+    place: &ProjectLocation,
+    request: &RunRequest,
+    terms: &Terms,
+    person: &dyn Person,
+) -> Result<PreparedRun> {
     let workspace = place.directory()?;
     if !request.here && !request.worktree {
         is_a_project(&workspace, std::env::home_dir())?;
     }
     let mut started = request.started(&workspace, terms, person)?;
-    let runs = Project::locate(place)?;
+    let runs = ProjectRuns::locate(place)?;
     let own =
         request.worktree.then(|| worktrees::make(runs.as_ref(), &workspace, &started.run)).transpose()?;
     let workspace = own.as_ref().map_or(workspace, |own| own.workspace.clone());
@@ -93,9 +99,9 @@ pub fn prepare(place: &Place, request: &Request, terms: &Terms, person: &dyn Per
     request.warn_of_paths(&mut started, &workspace, runs.as_ref());
     if !request.yes {
         let (file, project) = (started.workflow_file.as_deref(), runs.as_ref().map(Runs::state));
-        workers::acknowledged(&started.workflow, file, &workspace, project, person)?;
+        workers::ask_trust(&started.workflow, file, &workspace, project, person)?;
     }
-    let mut prepared = prepared(runs, started, terms).inspect_err(|_| {
+    let mut prepared = to_prepared_run(runs, started, terms).inspect_err(|_| {
         if let Some(own) = &own {
             let _is_left_for_doctor = worktree::remove(&own.root);
         }
@@ -105,25 +111,25 @@ pub fn prepare(place: &Place, request: &Request, terms: &Terms, person: &dyn Per
 }
 
 /// Looks at the branch and at the other runs.
-pub(crate) fn prepared(runs: Option<Runs>, started: RunStarted, terms: &Terms) -> Result<Prepared> {
+pub(crate) fn to_prepared_run(runs: Option<Runs>, started: RunStarted, terms: &Terms) -> Result<PreparedRun> {
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
-    let branches = terms.branches.look(Path::new(&started.workspace), rules, None)?;
+    let branches = terms.branches.inspect(Path::new(&started.workspace), rules, None)?;
     let known = runs.as_ref().and_then(|runs| runs.runs().ok()).unwrap_or_default();
     let short = match runs {
         Some(_) => listing::shortest(&started.run, known.iter().map(|entry| &entry.run)),
         None => started.run.to_string(),
     };
     let before = runs.as_ref().and_then(|runs| before(runs, &known, &started.workspace));
-    Ok(Prepared { started, runs, short, branches, before, own: None })
+    Ok(PreparedRun { started, runs, short, branches, before, own: None })
 }
 
-impl Prepared {
+impl PreparedRun {
     /// Returns the run to drive, and how.
-    pub fn ready(self, terms: Terms) -> (Drive, Driving) {
-        let driving = terms.driving.and_secrets(&self.started.secrets);
+    pub fn ready(self, terms: Terms) -> (Drive, DriveSettings) {
+        let driving = terms.driving.with_secrets(&self.started.secrets);
         let Self { started, runs, short, branches, .. } = self;
         let run = started.run.clone();
-        (Drive { runs, run, short, branches, order: Order::Start(Box::new(started)) }, driving)
+        (Drive { runs, run, short, branches, order: DriveStart::Start(Box::new(started)) }, driving)
     }
 
     /// Returns a sentence about the files that are in no commit, and the command that brings them back; `None` for a run in
@@ -132,13 +138,13 @@ impl Prepared {
         self.runs.as_ref()?;
         let workspace = Path::new(&self.started.workspace);
         let count = |part| self.branches.facts.as_ref().map(|_| worktree::uncommitted(workspace, part));
-        let what = match count(Part::Workspace) {
+        let what = match count(CheckoutPart::Workspace) {
             None => format!("{}; ", branch::unknown(workspace)),
             Some(Ok(0)) => "all committed; ".to_owned(),
             Some(Ok(files)) => format!("{files} uncommitted; "),
             Some(Err(error)) => format!("what is uncommitted is not known ({error}); "),
         };
-        let outside = match count(Part::Outside) {
+        let outside = match count(CheckoutPart::Outside) {
             Some(Ok(files)) if files > 0 => {
                 format!(" · not kept: {files} uncommitted outside of the workspace")
             }
@@ -161,18 +167,18 @@ impl Prepared {
     }
 }
 
-impl Request {
+impl RunRequest {
     fn started(&self, workspace: &Path, terms: &Terms, person: &dyn Person) -> Result<RunStarted> {
         let what = &self.goal.text;
         if what.trim().is_empty() {
-            return Err(Error::usage("the goal is empty").hint(
+            return Err(AppError::usage("the goal is empty").hint(
                 "unstuck run FILE    or: unstuck run \"the goal\" --check \"cargo test\" --with 'sh ./agent.sh'",
             ));
         }
         let is_file = workspace.join(what).is_file() || looks_like_file(workspace, what);
         let mut started = match self.for_goals {
             Some(option) if is_file => {
-                return Err(Error::usage(format!(
+                return Err(AppError::usage(format!(
                     "{what} is a workflow file, which says itself what {option} would say"
                 ))
                 .hint(format!("unstuck run {what}    or give the goal in words")));
@@ -188,20 +194,15 @@ impl Request {
         }
         self.bound(&mut started.workflow, workspace)?;
         leave_public_values(&mut started, workspace, &terms.driving.secrets);
-        let redactor = terms.driving.clone().and_secrets(&started.secrets).redactor();
-        preflight::what_cannot_run(
-            &started.workflow,
-            started.workflow_file.as_deref(),
-            workspace,
-            &redactor,
-        )?;
-        preflight::what_would_be_lost(&started.workflow, workspace)?;
+        let redactor = terms.driving.clone().with_secrets(&started.secrets).redactor();
+        preflight::check_runnable(&started.workflow, started.workflow_file.as_deref(), workspace, &redactor)?;
+        preflight::check_no_overwrite(&started.workflow, workspace)?;
         if let Some(file) = &self.save {
             save(&started.workflow, workspace, file)?;
-            let (file, needed) = (file.display(), branches::needed(workspace));
+            let (file, needed) = (file.display(), branches::required_option(workspace));
             person.tell(&format!("saved: {file}; the next time: unstuck run {file}{needed}"));
         }
-        programs::doubt(&mut started.workflow);
+        missing_programs::doubt(&mut started.workflow);
         Ok(started)
     }
 
@@ -229,10 +230,10 @@ impl Request {
             accepts_unknown: self.accept_unknown_cost,
         };
         let found = prices::find(self.prices.as_deref(), workspace)
-            .map_err(|rejected| Error::rejected("", rejected).hint("see docs/money.md"))?;
+            .map_err(|rejected| AppError::rejected("", rejected).hint("see docs/money.md"))?;
         let (file, prices) = found.unzip();
         workflow.prices = prices;
-        if self.accept_unknown_cost { Ok(()) } else { workers::can_be_held(workflow, file.as_deref()) }
+        if self.accept_unknown_cost { Ok(()) } else { workers::check_budget(workflow, file.as_deref()) }
     }
 
     /// Warns of checks that hide their result, of patterns that protect nothing, and of a workspace without snapshots.
@@ -241,10 +242,11 @@ impl Request {
         if started.workflow_file.is_none() && !matches!(snapshots, Some(Ok(_))) {
             self.goal.scope.release_ci(&mut started.workflow);
         }
-        started.warnings.extend(lints::covered_up(&started.workflow));
+        started.warnings.extend(lints::hidden_exit_codes(&started.workflow));
         match snapshots {
             Some(Ok(snapshots)) => {
-                let empty = lints::protects_nothing(&started.workflow, workspace, || snapshots.tracked());
+                let empty =
+                    lints::unmatched_protected_paths(&started.workflow, workspace, || snapshots.tracked());
                 started.warnings.extend(empty);
             }
             Some(Err(error)) => {
@@ -267,7 +269,7 @@ fn is_a_project(workspace: &Path, home: Option<PathBuf>) -> Result<()> {
         }
         _ => return Ok(()),
     };
-    Err(Error::usage(format!("cannot run in {}: it is {what}", workspace.display()))
+    Err(AppError::usage(format!("cannot run in {}: it is {what}", workspace.display()))
         .hint("cd to the directory of a project, or name it: unstuck -C DIR run ...    to work here all the same: --here"))
 }
 
@@ -286,10 +288,10 @@ const NOT_KEPT: &str = "no snapshots of the workspace are taken";
 /// Returns a sentence about the last run in the same workspace, unless it is complete. A new run neither waits for it
 /// nor continues it.
 fn before(runs: &Runs, known: &[RunEntry], workspace: &str) -> Option<String> {
-    let is_last = |entry: &&RunEntry| entry.workspace == workspace && !project::is_child(runs, &entry.run);
+    let is_last = |entry: &&RunEntry| entry.workspace == workspace && !run_handle::is_child(runs, &entry.run);
     let last = known.iter().find(is_last)?;
     let short = listing::shortest(&last.run, known.iter().map(|entry| &entry.run));
-    match project::end_of(runs, &last.run) {
+    match run_handle::end_of(runs, &last.run) {
         Some(RunOutcome::Complete) => None,
         Some(outcome) => Some(format!("run {short} ended {} · unstuck why {short}", outcome.as_str())),
         None => Some(format!("run {short} was left · unstuck resume {short}")),
@@ -304,7 +306,7 @@ fn leave_public_values(started: &mut RunStarted, workspace: &Path, secrets: &[St
     if values.is_empty() {
         return;
     }
-    let everybody = started.workflow.everybody();
+    let everybody = started.workflow.all_workers();
     let asked = everybody.iter().filter(|(_, worker)| worker.kind != WorkerKind::Custom);
     let goal: Vec<&str> = asked.map(|(_, worker)| &*worker.instructions).collect();
     for (name, place) in public_values::find(workspace, &goal, &values) {
@@ -319,15 +321,15 @@ fn leave_public_values(started: &mut RunStarted, workspace: &Path, secrets: &[St
 /// Writes what the command line says as a workflow file.
 fn save(workflow: &Workflow, workspace: &Path, file: &Path) -> Result<()> {
     let text = workflow_file::save(workflow).map_err(|why| {
-        Error::usage(format!("this command line cannot be saved as a workflow file: {why}"))
+        AppError::usage(format!("this command line cannot be saved as a workflow file: {why}"))
     })?;
     output_file::write(&workspace.join(file), text.as_bytes(), Existing::Keep).map_err(|error| {
         match error.kind() {
             io::ErrorKind::AlreadyExists => {
-                Error::usage(format!("{} is there already, and is left as it is", file.display()))
+                AppError::usage(format!("{} is there already, and is left as it is", file.display()))
                     .hint("name another file")
             }
-            _ => Error::usage(format!("cannot write {}: {error}", file.display())),
+            _ => AppError::usage(format!("cannot write {}: {error}", file.display())),
         }
     })
 }
@@ -351,15 +353,15 @@ fn looks_like_file(workspace: &Path, what: &str) -> bool {
 }
 
 fn is_yaml(what: &str) -> bool {
-    Path::new(what).extension().is_some_and(|it| it == "yaml" || it == "yml")
+    Path::new(what).extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-fn no_such_file(workspace: &Path, what: &str) -> Error {
+fn no_such_file(workspace: &Path, what: &str) -> AppError {
     if is_yaml(what) && !what.contains(' ') {
         return workflows::missing(Path::new(what), workspace, "run");
     }
     let hint = format!("for a goal in words name a worker: unstuck run {what:?} --with 'sh ./agent.sh'");
-    missing_file::file(Path::new(what), &workspace.join(what), "run", hint)
+    file_suggestions::not_found(Path::new(what), &workspace.join(what), "run", hint)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::event::RunOutcome;
-use unstuck_replay::Story;
+use unstuck_replay::RunSummary;
 
 use crate::text;
 
@@ -29,7 +29,7 @@ pub enum Status {
 
 impl Status {
     /// Returns how a run stands of which a whole log tells this, and on which a supervisor works or not.
-    pub fn of(story: &Story, is_live: bool) -> Self {
+    pub fn from_story(story: &RunSummary, is_live: bool) -> Self {
         match story.outcome {
             Some(RunOutcome::Complete) => Self::Complete,
             Some(RunOutcome::Blocked) => Self::Blocked,
@@ -42,7 +42,7 @@ impl Status {
     }
 
     /// Returns its word; for a run that has ended, the word of the outcome.
-    pub fn word(self, end: Option<RunOutcome>) -> &'static str {
+    pub fn label(self, end: Option<RunOutcome>) -> &'static str {
         match (self, end) {
             (Self::Unreadable, _) => "UNREADABLE",
             (Self::Damaged, _) => "DAMAGED",

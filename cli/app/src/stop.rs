@@ -2,23 +2,24 @@
 
 use unstuck_store::lease::{Holder, Liveness};
 
-use crate::error::{Error, Result};
-use crate::project::{Found, Project};
+use crate::error::{AppError, Result};
+use crate::project::ProjectRuns;
+use crate::run_handle::RunHandle;
 
 /// Finds a run and the process that supervises it, on this machine.
 ///
 /// # Errors
 ///
 /// The run is not live, or its supervisor is on another machine.
-pub fn supervised(project: &Project, run: &str) -> Result<(Found, Holder)> {
+pub fn find_supervised(project: &ProjectRuns, run: &str) -> Result<(RunHandle, Holder)> {
     let found = project.find(run)?;
     let short = found.short();
     match found.holder().map(|holder| (holder.liveness(), holder)) {
         None | Some((Liveness::Gone, _)) => {
-            Err(Error::usage(format!("nobody works on run {short}")).hint(format!("unstuck show {short}")))
+            Err(AppError::usage(format!("nobody works on run {short}")).hint(format!("unstuck show {short}")))
         }
-        Some((Liveness::Elsewhere, holder)) => {
-            Err(Error::usage(format!("run {short} is worked on by {holder}"))
+        Some((Liveness::OtherHost, holder)) => {
+            Err(AppError::usage(format!("run {short} is worked on by {holder}"))
                 .hint(format!("there: unstuck stop {short}")))
         }
         Some((Liveness::Alive, holder)) => Ok((found, holder)),

@@ -48,7 +48,7 @@ pub fn is_invisible(character: char) -> bool {
 
 /// Returns a text of others without what would steer a terminal, turn the direction of reading or hide in it: characters
 /// that nothing is drawn for, but for line feeds and tabs, become signs that stand for them.
-pub fn plain(text: &str) -> String {
+pub fn sanitize(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for (at, character) in text.char_indices() {
         let behind = at + character.len_utf8();

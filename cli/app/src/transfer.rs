@@ -8,19 +8,20 @@ use unstuck_core::{Event, Fact};
 use unstuck_files::error::with_causes;
 use unstuck_runner::snapshots;
 use unstuck_store::event_store::{EventStore as _, ReadError};
-use unstuck_store::exchange;
-use unstuck_store::opening::PUT_BACK;
+use unstuck_store::recovery::PUT_BACK;
 use unstuck_store::store::{RunEntry, Store as _};
+use unstuck_store::transfer;
 
-pub use unstuck_store::opening::OpenError;
+pub use unstuck_store::recovery::OpenError;
 
-use crate::error::{Error, Result};
-use crate::project::{Found, Project};
-use crate::{access, point, project};
+use crate::error::{AppError, Result};
+use crate::project::ProjectRuns;
+use crate::run_handle::RunHandle;
+use crate::{access, run_handle, run_revision};
 
 /// A log that can be exported.
-pub struct Export<'a> {
-    found: &'a Found,
+pub struct LogExport<'a> {
+    found: &'a RunHandle,
     is_salvaged: bool,
     /// The last event of the export.
     pub last: Seq,
@@ -28,36 +29,36 @@ pub struct Export<'a> {
     pub lost: Option<String>,
 }
 
-impl<'a> Export<'a> {
+impl<'a> LogExport<'a> {
     /// Reads the whole log. With `salvage`, a damaged log is exported up to the damage.
     ///
     /// # Errors
     ///
     /// The log is damaged, or holds no intact event.
-    pub fn new(project: &Project, found: &'a Found, salvage: bool) -> Result<Self> {
-        drop(access::mend(project, found));
+    pub fn new(project: &ProjectRuns, found: &'a RunHandle, salvage: bool) -> Result<Self> {
+        drop(access::reconcile_log(project, found));
         // A live run has whole lines.
         if salvage && !found.is_live() {
-            return Self::salvaged(found);
+            return Self::salvage(found);
         }
-        let (good, error) = found.good_events()?;
+        let (good, error) = found.valid_events()?;
         if let Some(error) = error {
             return Err(found.unreadable(&error));
         }
-        Ok(Self { found, is_salvaged: false, last: point::last_of(&good), lost: None })
+        Ok(Self { found, is_salvaged: false, last: run_revision::last_of(&good), lost: None })
     }
 
-    fn salvaged(found: &'a Found) -> Result<Self> {
+    fn salvage(found: &'a RunHandle) -> Result<Self> {
         let merged = found.runs.salvage(&found.entry.run, &mut io::sink());
         let merged =
-            merged.map_err(|error| found.unopened(&error))?.map_err(|error| found.unreadable(&error))?;
+            merged.map_err(|error| found.open_error(&error))?.map_err(|error| found.unreadable(&error))?;
         if merged.last() == Seq(0) {
             let none = format!("nothing of run {} can be kept: no event of it is whole", found.short());
-            return Err(Error::damaged(none).hint(PUT_BACK));
+            return Err(AppError::damaged(none).hint(PUT_BACK));
         }
         let lost = merged.lost().map(|lost| {
             // Reading the lines tells what is wrong with the first that is not good.
-            with_causes(&found.good_events().ok().and_then(|(_, error)| error).unwrap_or(lost))
+            with_causes(&found.valid_events().ok().and_then(|(_, error)| error).unwrap_or(lost))
         });
         Ok(Self { found, is_salvaged: true, last: merged.last(), lost })
     }
@@ -69,10 +70,10 @@ impl<'a> Export<'a> {
     /// The log cannot be read; the inner error: `out` cannot be written.
     pub fn write(&self, out: &mut dyn Write) -> Result<io::Result<()>> {
         if !self.is_salvaged {
-            return Ok(exchange::export(&self.found.log()?, self.last, out));
+            return Ok(transfer::export(&self.found.log()?, self.last, out));
         }
         let written = self.found.runs.salvage(&self.found.entry.run, out);
-        let written = written.map_err(|error| self.found.unopened(&error))?;
+        let written = written.map_err(|error| self.found.open_error(&error))?;
         Ok(written.map(drop).map_err(|error| match error {
             ReadError::Io { source, .. } => source,
             other => io::Error::other(other),
@@ -81,7 +82,7 @@ impl<'a> Export<'a> {
 }
 
 /// A run that was read in.
-pub struct Imported {
+pub struct ImportedRun {
     /// Its last event before; 0 for a new run.
     pub before: Seq,
     /// Its last event.
@@ -98,11 +99,11 @@ pub struct Imported {
 ///
 /// A line is not good, or nothing is new.
 pub fn import(
-    project: &Project,
+    project: &ProjectRuns,
     run: &RunId,
     mut lines: impl Read,
-    refused: impl Fn(&OpenError) -> Error,
-) -> Result<Imported> {
+    refused: impl Fn(&OpenError) -> AppError,
+) -> Result<ImportedRun> {
     let runs = project.runs();
     let (log, before) = match runs.import(run, &mut lines) {
         Err(OpenError::Exists { .. }) => runs.extend(run, &mut lines),
@@ -111,18 +112,18 @@ pub fn import(
     .map_err(|error| refused(&error))?;
     let last = log.head().seq;
     if before == last {
-        return Err(Error::usage(format!("run {run} is here already")).hint(format!("unstuck show {run}")));
+        return Err(AppError::usage(format!("run {run} is here already")).hint(format!("unstuck show {run}")));
     }
     let first = log.read(Seq(1)).and_then(|mut events| events.next().transpose());
-    let first = first.map_err(|error| Error::store(&error).hint_if(error.hint()))?;
+    let first = first.map_err(|error| AppError::store(&error).hint_if(error.hint()))?;
     if let Some(Event { at, fact: Fact::Observed(Observation::RunStarted(started)), .. }) = first {
         let (workflow, workspace) = (started.workflow.name.clone(), started.workspace.clone());
         runs.note_started(&RunEntry { run: run.clone(), started_at: at, workflow, workspace, trouble: None });
     }
-    Ok(Imported {
+    Ok(ImportedRun {
         before,
         last,
-        has_ended: project::end_of(runs, run).is_some(),
+        has_ended: run_handle::end_of(runs, run).is_some(),
         has_snapshots: snapshots::has_any_of(runs.state(), run),
     })
 }

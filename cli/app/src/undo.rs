@@ -6,25 +6,26 @@ use std::path::{Path, PathBuf};
 use unstuck_core::Event;
 use unstuck_core::event::{Fact, Observation, SnapshotMoment};
 use unstuck_core::id::Seq;
-use unstuck_core::snapshot::{Snapshot, on_one_line};
-use unstuck_replay::{Seen, gaps};
-use unstuck_runner::open::{Asked, Order};
-use unstuck_runner::workspace::make_again;
-use unstuck_workspace::snapshot::{Git, LeftOut};
+use unstuck_core::snapshot::{Snapshot, single_line};
+use unstuck_replay::snapshots::{SnapshotRef, gaps};
+use unstuck_runner::open::{UndoConsent, UndoOrder};
+use unstuck_runner::workspace_link::recreate_folder_command;
+use unstuck_workspace::snapshot::{Exclusion, Git};
 
-pub use unstuck_runner::open::Planned;
-pub use unstuck_workspace::snapshot::{ChangedExcluded, ExcludedChange, Plan, Restored};
+pub use unstuck_runner::open::UndoPlan;
+pub use unstuck_workspace::snapshot::{ChangedExcluded, ExcludedChange, RestoreOutcome, RestorePlan};
 
-use crate::error::{Error, Result};
-use crate::explained::{explained, of_snapshots};
+use crate::error::{AppError, Result};
+use crate::launch_errors::{into_app_error, snapshot_error};
 use crate::person::Person;
-use crate::point::{self, Moment, Past, Side};
-use crate::project::{Found, Project};
+use crate::project::ProjectRuns;
+use crate::run_handle::RunHandle;
+use crate::run_revision::{self, IterationSide, RecordedSnapshots, Revision};
 use crate::{access, paths};
 
 /// A moment of a run, and how much goes back.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct UndoRequest {
     /// The run, perhaps with an event: `RUN@SEQ`.
     pub run: String,
     /// The iteration before which the files were so; `None` for the newest.
@@ -44,11 +45,11 @@ pub struct Preview<'a> {
     /// The moment, such as `before iteration 2 of work (event 17)`.
     pub moment: &'a str,
     /// The plan.
-    pub planned: &'a Planned,
+    pub planned: &'a UndoPlan,
 }
 
 /// An undo that was done.
-pub struct Undone {
+pub struct UndoOutcome {
     /// The short name of the run.
     pub short: String,
     /// The moment, such as `before iteration 2 of work (event 17)`.
@@ -56,9 +57,9 @@ pub struct Undone {
     /// The event with the workspace as it was until then.
     pub before: Seq,
     /// The plan.
-    pub planned: Planned,
+    pub planned: UndoPlan,
     /// The changes.
-    pub restored: Restored,
+    pub restored: RestoreOutcome,
     /// Files that their owner could not read until then.
     pub made_readable: Vec<PathBuf>,
     /// Differences of the repository that stay without `git`: sentences.
@@ -74,7 +75,7 @@ pub struct Undone {
     /// Files that cannot be read, although the snapshot has them.
     pub unreadable: BTreeSet<String>,
     /// Why the end is not in the log.
-    pub unrecorded: Option<Error>,
+    pub unrecorded: Option<AppError>,
 }
 
 /// Puts the files of a run back. `preview` gets the plan before anything is changed. Returns `None` if the moment is now.
@@ -83,95 +84,95 @@ pub struct Undone {
 ///
 /// There is no such moment, the snapshot is gone, or the person does not agree.
 pub fn undo(
-    project: &Project,
-    request: &Request,
+    project: &ProjectRuns,
+    request: &UndoRequest,
     preview: &mut dyn FnMut(Preview<'_>),
     person: &dyn Person,
-) -> Result<Option<Undone>> {
-    let (run, event) = point::split(&request.run);
+) -> Result<Option<UndoOutcome>> {
+    let (run, event) = run_revision::split(&request.run);
     let found = project.find(run).map_err(|error| match &request.iteration {
         None if is_iteration(&request.run) => error
             .hint(format!("if an iteration of the last run is meant: unstuck undo @last {}", request.run)),
         _ => error,
     })?;
-    let log = access::mend(project, &found);
-    let events = found.begun()?;
-    let past = Past::of(found.short(), &events, request.step.as_deref())?;
+    let log = access::reconcile_log(project, &found);
+    let events = found.known_events()?;
+    let past = RecordedSnapshots::new(found.short(), &events, request.step.as_deref())?;
     let moment = match (event, &request.iteration) {
-        (Some(event), _) => Moment::of_event(event)?,
-        (None, Some(iteration)) => Moment::parse(iteration)?,
+        (Some(event), _) => Revision::of_event(event)?,
+        (None, Some(iteration)) => Revision::parse(iteration)?,
         (None, None) => past.newest()?,
     };
-    let Some(seen) = past.find(moment, Side::Before)? else { return Ok(None) };
+    let Some(seen) = past.find(moment, IterationSide::Before)? else { return Ok(None) };
     let workspace = Path::new(&found.started(&events)?.workspace);
-    is_there(workspace, request)?;
-    let unfinished = unfinished(&events);
+    check_workspace(workspace, request)?;
+    let unfinished = unfinished_undo(&events);
     if let Some(before) = unfinished {
         let short = found.short();
         person.note(&format!(
             "the undo before this one was ended half-way; the files as they were before it: unstuck undo {short}@{before}"
         ));
     }
-    let log = access::opened(project, &found, log)?;
-    let moment = named(&seen);
-    let again = again(&found, &seen, request);
-    let order = Order {
+    let log = access::open_log(project, &found, log)?;
+    let moment = describe(&seen);
+    let again = repeat_command(&found, &seen, request);
+    let order = UndoOrder {
         seq: seen.seq,
         snapshot: seen.snapshot,
         git: if request.git { Git::PutBack } else { Git::Leave },
-        gaps: gaps(&events, seen.seq..=point::last_of(&events)),
+        gaps: gaps(&events, seen.seq..=run_revision::last_of(&events)),
         is_unfinished: unfinished.is_some(),
         takes_all: request.all,
     };
     let mut refused = None;
-    let agree = |planned: &Planned| {
+    let agree = |planned: &UndoPlan| {
         preview(Preview { moment: &moment, planned });
-        let asked = agreed(planned, workspace, &again, request, person);
+        let asked = ask_consent(planned, workspace, &again, request, person);
         asked.map_err(|error| refused = Some(error)).ok()
     };
-    let undone = access::quiet_site(project.runs()).undo(log, &order, agree);
+    let undone = access::read_only_environment(project.runs()).undo(log, &order, agree);
     if let Some(refused) = refused {
         return Err(refused);
     }
-    let done = undone.map_err(|error| explained(&error, found.short(), Some(project.runs())))?;
+    let done = undone.map_err(|error| into_app_error(&error, found.short(), Some(project.runs())))?;
     let snapshots = found.started(&events).and_then(|started| access::snapshots(project.runs(), started));
     let lost = snapshots.and_then(|snapshots| {
-        let lost = snapshots.lost(seen.snapshot, &done.restored.before);
-        let mut lost = lost.map_err(|error| of_snapshots(&error))?;
+        let lost = snapshots.changed_excluded(seen.snapshot, &done.restored.before);
+        let mut lost = lost.map_err(|error| snapshot_error(&error))?;
         lost.retain(|file| !file.comes_back || !request.git || done.planned.keeps_git);
         Ok(lost)
     });
     let (is, was) = (&done.restored.before, seen.snapshot);
     let is_whole = done.restored.files.left.is_empty() && lost.as_ref().is_ok_and(Vec::is_empty);
-    Ok(Some(Undone {
+    Ok(Some(UndoOutcome {
         short: found.short().to_owned(),
         moment,
         before: done.before,
-        of_repository: if request.git { Vec::new() } else { of_repository(is, was, &done.planned) },
-        lacks: was.lacks(),
+        of_repository: if request.git { Vec::new() } else { repository_differences(is, was, &done.planned) },
+        lacks: was.exclusion_note(),
         lost,
         is_whole,
         again,
         unreadable: &unreadable(is) - &unreadable(was),
-        unrecorded: done.unrecorded.map(|error| explained(&error, found.short(), Some(project.runs()))),
+        unrecorded: done.unrecorded.map(|error| into_app_error(&error, found.short(), Some(project.runs()))),
         planned: done.planned,
         restored: done.restored,
         made_readable: done.made_readable,
     }))
 }
 
-fn is_there(workspace: &Path, request: &Request) -> Result<()> {
+fn check_workspace(workspace: &Path, request: &UndoRequest) -> Result<()> {
     if workspace.exists() {
         return Ok(());
     }
     let git = if request.git { "" } else { ", with --git if a repository was in it" };
-    let (place, make) = (paths::shown(workspace), make_again(workspace));
-    Err(Error::usage(format!("the workspace {place} is not there any more"))
+    let (place, make) = (paths::display(workspace), recreate_folder_command(workspace));
+    Err(AppError::usage(format!("the workspace {place} is not there any more"))
         .hint(format!("if it was moved, move it back; else: {make}    then the same again{git}")))
 }
 
 /// Names a moment for a person.
-fn named(seen: &Seen<'_>) -> String {
+fn describe(seen: &SnapshotRef<'_>) -> String {
     match seen.work.filter(|_| seen.before) {
         Some((step, iteration)) => format!("before iteration {iteration} of {step} (event {})", seen.seq),
         None => format!("at event {}", seen.seq),
@@ -179,31 +180,33 @@ fn named(seen: &Seen<'_>) -> String {
 }
 
 /// Returns the same command, with the event in place of the iteration.
-fn again(found: &Found, seen: &Seen<'_>, request: &Request) -> String {
+fn repeat_command(found: &RunHandle, seen: &SnapshotRef<'_>, request: &UndoRequest) -> String {
     let typed = format!("unstuck undo {}@{}", found.short(), seen.seq);
     let options = [(request.git, " --git"), (request.all, " --all"), (request.yes, " --yes")];
     options.iter().filter(|(is_given, _)| *is_given).fold(typed, |all, (_, option)| all + option)
 }
 
 /// Makes sure that a person wants an undo where the workspace is not what the run left.
-fn agreed(
-    planned: &Planned,
+fn ask_consent(
+    planned: &UndoPlan,
     workspace: &Path,
     again: &str,
-    request: &Request,
+    request: &UndoRequest,
     person: &dyn Person,
-) -> Result<Asked> {
-    let Some(why) = planned.elsewhere.as_ref().filter(|_| !request.yes) else { return Ok(Asked::No) };
-    let statement = format!("{} is not what the run left: {}", paths::shown(workspace), on_one_line(why));
+) -> Result<UndoConsent> {
+    let Some(why) = planned.elsewhere.as_ref().filter(|_| !request.yes) else {
+        return Ok(UndoConsent::NotNeeded);
+    };
+    let statement = format!("{} is not what the run left: {}", paths::display(workspace), single_line(why));
     match person.agrees(&format!("{statement}."), "Undo the run there all the same?") {
-        Some(true) => Ok(Asked::Yes),
-        Some(false) | None => Err(Error::usage(format!("{statement}; nothing was changed"))
+        Some(true) => Ok(UndoConsent::Given),
+        Some(false) | None => Err(AppError::usage(format!("{statement}; nothing was changed"))
             .hint(format!("undo it all the same: {again} --yes"))),
     }
 }
 
 /// Says how the repository differs from the snapshot, where it was not to go back.
-fn of_repository(is: &Snapshot, was: &Snapshot, planned: &Planned) -> Vec<String> {
+fn repository_differences(is: &Snapshot, was: &Snapshot, planned: &UndoPlan) -> Vec<String> {
     let mut said = Vec::new();
     if let (Some(is), Some(was)) = (&is.repository, &was.repository)
         && is.head() != was.head()
@@ -214,7 +217,7 @@ fn of_repository(is: &Snapshot, was: &Snapshot, planned: &Planned) -> Vec<String
     let is_noted = |of: &Snapshot, what: &str| of.unfinished().any(|noted| noted == what);
     for (of, other, how) in [(was, is, "was so, and is not now"), (is, was, "was not so")] {
         for what in of.unfinished().filter(|what| !is_noted(other, what)) {
-            let what = on_one_line(what.split("; ").next().unwrap_or(what));
+            let what = single_line(what.split("; ").next().unwrap_or(what));
             said.push(format!("{what}: this {how}; with --git it goes back, too"));
         }
     }
@@ -222,7 +225,7 @@ fn of_repository(is: &Snapshot, was: &Snapshot, planned: &Planned) -> Vec<String
 }
 
 fn unreadable(of: &Snapshot) -> BTreeSet<String> {
-    let left = of.left_out.iter().filter(|left| left.reason == LeftOut::UNREADABLE);
+    let left = of.left_out.iter().filter(|left| left.reason == Exclusion::UNREADABLE);
     left.flat_map(|left| left.examples.clone()).collect()
 }
 
@@ -234,7 +237,7 @@ fn is_iteration(text: &str) -> bool {
 
 /// Returns the event before the last undo of a run if that undo was cut short: it was killed, or its end could not be
 /// recorded.
-pub fn unfinished(events: &[Event]) -> Option<Seq> {
+pub fn unfinished_undo(events: &[Event]) -> Option<Seq> {
     let last = events.last()?;
     let Fact::Observed(Observation::SnapshotTaken(taken)) = &last.fact else { return None };
     (taken.moment == SnapshotMoment::BeforeUndo).then_some(last.seq)

@@ -5,15 +5,15 @@ use std::path::Path;
 use serde_json::json;
 use unstuck_evidence::decision_file;
 
-use crate::error::{Error, Result};
-use crate::variables;
+use crate::env_vars;
+use crate::error::{AppError, Result};
 
 /// Seconds until a waiting check is asked again, unless it names them.
 const RETRY_AFTER: u64 = 60;
 
 /// A verdict on the work.
 #[derive(Clone, Debug, Default)]
-pub struct Verdict {
+pub struct VerdictFile {
     /// `complete`, `incomplete`, `blocked` or `waiting`.
     pub decision: String,
     /// Its reasons.
@@ -28,7 +28,7 @@ pub struct Verdict {
     pub check_id: Option<String>,
 }
 
-impl Verdict {
+impl VerdictFile {
     /// Writes the decision file.
     ///
     /// # Errors
@@ -38,13 +38,13 @@ impl Verdict {
         let is_blocked = self.decision == "blocked";
         let needs = self.needs.iter().chain(&self.reasons).find(|text| !text.trim().is_empty());
         if is_blocked && needs.is_none() {
-            return Err(Error::usage("a blocked verdict must say what a person must do")
+            return Err(AppError::usage("a blocked verdict must say what a person must do")
                 .hint("unstuck verdict blocked --needs \"log in to the registry\""));
         }
         let mut verdict = json!({
             "decision": self.decision, "reasons": self.reasons, "fingerprints": self.fingerprints,
         });
-        let of_check = || variables::text("COMPLETION_CHECK_ID");
+        let of_check = || env_vars::text("COMPLETION_CHECK_ID");
         if let Some(id) = self.check_id.clone().map_or_else(of_check, |id| Ok(Some(id)))? {
             verdict["check_id"] = json!(id);
         }
@@ -56,7 +56,8 @@ impl Verdict {
         if let Some(seconds) = self.retry_after.or((self.decision == "waiting").then_some(RETRY_AFTER)) {
             verdict["retry_after"] = json!(seconds);
         }
-        decision_file::write(path, &verdict)
-            .map_err(|error| Error::usage(format!("cannot write the verdict to {}: {error}", path.display())))
+        decision_file::write(path, &verdict).map_err(|error| {
+            AppError::usage(format!("cannot write the verdict to {}: {error}", path.display()))
+        })
     }
 }

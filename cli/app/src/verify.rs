@@ -7,21 +7,22 @@ use unstuck_core::event::Outcome;
 use unstuck_core::id::{Blob, Digest, Seq};
 use unstuck_core::{Event, Fact, Observation};
 use unstuck_files::error::with_causes;
-use unstuck_replay::Recheck;
+use unstuck_replay::DeterminismReport;
 use unstuck_store::blobs::BlobStore;
 use unstuck_store::event_store::ReadError;
-use unstuck_store::opening::OpenError;
+use unstuck_store::recovery::OpenError;
 use unstuck_workspace::snapshot;
 
-use crate::access::{check_store, kept_snapshots, note, quiet_site};
-use crate::error::{Error, Result};
-use crate::explained::explained;
-use crate::project::{Found, Project};
+use crate::access::{check_store, kept_snapshots, note, read_only_environment};
+use crate::error::{AppError, Result};
+use crate::launch_errors::into_app_error;
+use crate::project::ProjectRuns;
+use crate::run_handle::RunHandle;
 
 /// A log that was verified.
-pub struct Verified {
+pub struct VerifyReport {
     /// The decisions made again.
-    pub recheck: Recheck,
+    pub recheck: DeterminismReport,
     /// The store was checked, and not only `events.jsonl`.
     pub is_store_checked: bool,
     /// Intact payloads.
@@ -42,7 +43,7 @@ pub struct CheckedSnapshots {
     /// How many objects were read.
     pub objects: u64,
     /// The first that is damaged or lost.
-    pub damaged: Option<Error>,
+    pub damaged: Option<AppError>,
 }
 
 /// Verifies a run. A damaged store is written again if `rebuild_store` asks for it.
@@ -50,11 +51,11 @@ pub struct CheckedSnapshots {
 /// # Errors
 ///
 /// The log is damaged, or was never started.
-pub fn verify(project: &Project, found: &Found, rebuild_store: bool) -> Result<Verified> {
+pub fn verify(project: &ProjectRuns, found: &RunHandle, rebuild_store: bool) -> Result<VerifyReport> {
     // The supervisor of a live run has the store open, so only the mirror is checked.
     let is_store_checked = !found.is_live() || rebuild_store;
     if is_store_checked {
-        mend_store(project, found, rebuild_store)?;
+        repair_store(project, found, rebuild_store)?;
     }
     let log = found.log()?;
     let events = log.read(Seq(1)).map_err(|error| found.unreadable(&error))?;
@@ -74,19 +75,20 @@ pub fn verify(project: &Project, found: &Found, rebuild_store: bool) -> Result<V
         }
         Ok(event)
     });
-    let recheck = unstuck_replay::recheck(checked, None).map_err(|failed: Failed| failed.explained(found))?;
+    let recheck =
+        unstuck_replay::recheck(checked, None).map_err(|failed: Failed| failed.into_app_error(found))?;
     if recheck.events == 0 && !found.is_live() {
-        return Err(found.never_started());
+        return Err(found.no_first_event());
     }
     let snapshots = check_snapshots(project, found, imported)?;
-    Ok(Verified { recheck, is_store_checked, payloads, payloads_missing, snapshots })
+    Ok(VerifyReport { recheck, is_store_checked, payloads, payloads_missing, snapshots })
 }
 
 /// Reads all that the snapshots of a run refer to.
-fn check_snapshots(project: &Project, found: &Found, imported: Seq) -> Result<CheckedSnapshots> {
-    let events = found.begun()?;
+fn check_snapshots(project: &ProjectRuns, found: &RunHandle, imported: Seq) -> Result<CheckedSnapshots> {
+    let events = found.known_events()?;
     let mut ids: BTreeMap<Digest, Seq> = BTreeMap::new();
-    for seen in unstuck_replay::seen(&events) {
+    for seen in unstuck_replay::snapshots::list(&events) {
         ids.entry(seen.snapshot.id).or_insert(seen.seq);
     }
     if ids.is_empty() {
@@ -96,7 +98,7 @@ fn check_snapshots(project: &Project, found: &Found, imported: Seq) -> Result<Ch
         "the log itself is whole: unstuck show {}; undo, diff and checkout need the snapshots: restore the folder from a backup if there is one",
         found.short()
     );
-    let damaged = |what: String| Some(Error::damaged(what).hint(hint.clone()));
+    let damaged = |what: String| Some(AppError::damaged(what).hint(hint.clone()));
     let snapshots = match kept_snapshots(project.runs(), found.started(&events)?) {
         Ok(snapshots) => snapshots,
         Err(_) if ids.values().all(|seq| *seq <= imported) => {
@@ -114,7 +116,7 @@ fn check_snapshots(project: &Project, found: &Found, imported: Seq) -> Result<Ch
     for (id, seq) in ids {
         match snapshots.check(&[id], 0) {
             Ok(_) => here.push(id),
-            Err(snapshot::Error::Missing { .. }) if seq <= imported => kept.missing += 1,
+            Err(snapshot::SnapshotError::Missing { .. }) if seq <= imported => kept.missing += 1,
             Err(error) => {
                 let why = with_causes(&error);
                 kept.damaged = damaged(format!("the snapshot of event {seq} is damaged or lost: {why}"));
@@ -139,10 +141,10 @@ enum Failed {
 }
 
 impl Failed {
-    fn explained(self, found: &Found) -> Error {
+    fn into_app_error(self, found: &RunHandle) -> AppError {
         match self {
             Self::Log(error) => found.unreadable(&error),
-            Self::Payload { at, blob, source } => Error::damaged(format!(
+            Self::Payload { at, blob, source } => AppError::damaged(format!(
                 "a payload of event {at} is damaged or lost: blob {} of {} bytes: {source}",
                 blob.digest, blob.size
             ))
@@ -152,22 +154,24 @@ impl Failed {
 }
 
 /// Checks the store and repairs it; a damaged store only with `rebuild`.
-fn mend_store(project: &Project, found: &Found, rebuild: bool) -> Result<()> {
-    let site = quiet_site(project.runs());
-    if let Ok((_, opening)) = site.mend(&found.entry.run) {
+fn repair_store(project: &ProjectRuns, found: &RunHandle, rebuild: bool) -> Result<()> {
+    let site = read_only_environment(project.runs());
+    if let Ok((_, opening)) = site.repair(&found.entry.run) {
         note(found, &opening);
     }
     match check_store(found) {
         Err(OpenError::Corrupt { .. } | OpenError::Damaged { .. }) if rebuild => {
-            let rebuilt =
-                found.runs.rebuild_store(&found.entry.run).map_err(unstuck_runner::open::Error::from);
+            let rebuilt = found
+                .runs
+                .rebuild_store(&found.entry.run)
+                .map_err(unstuck_runner::open::LifecycleError::from);
             let opening = rebuilt
                 .and_then(|(log, opening)| site.record_repairs(log, &opening).map(|_| opening))
-                .map_err(|error| explained(&error, found.short(), Some(project.runs())))?;
+                .map_err(|error| into_app_error(&error, found.short(), Some(project.runs())))?;
             note(found, &opening);
             Ok(())
         }
-        checked => checked.map_err(|error| found.unopened(&error)),
+        checked => checked.map_err(|error| found.open_error(&error)),
     }
 }
 
@@ -181,11 +185,13 @@ fn payloads_of(event: &Event) -> Vec<Blob> {
         Observation::CheckStarted(event) => event.moved_aside.into_iter().chain([event.prompt]).collect(),
         Observation::WorkerFinished(event) => outputs(&event.outcome),
         Observation::CheckFinished(event) => {
-            let commands = event
-                .commands
+            let commands = event.commands.iter().flat_map(|command| {
+                command.stdout.into_iter().chain(command.stderr).chain(command.reports.iter().copied())
+            });
+            let validators = event
+                .validators
                 .iter()
-                .flat_map(|it| it.stdout.into_iter().chain(it.stderr).chain(it.reports.iter().copied()));
-            let validators = event.validators.iter().flat_map(|it| it.stdout.into_iter().chain(it.stderr));
+                .flat_map(|validator| validator.stdout.into_iter().chain(validator.stderr));
             outputs(&event.outcome).into_iter().chain(commands).chain(validators).collect()
         }
         Observation::RunStarted(_)
@@ -205,8 +211,8 @@ fn payloads_of(event: &Event) -> Vec<Blob> {
 }
 
 /// Returns the first missing payload of a run. A payload that an import left out does not count.
-pub fn missing_payload(found: &Found) -> Option<String> {
-    let (events, _) = found.good_events().ok()?;
+pub fn missing_payload(found: &RunHandle) -> Option<String> {
+    let (events, _) = found.valid_events().ok()?;
     let (blobs, imported) = (found.log().ok()?.blobs(), found.runs.imported_up_to(&found.entry.run));
     let events = events.iter().filter(|event| event.seq > imported);
     let mut payloads = events.flat_map(|event| payloads_of(event).into_iter().map(|blob| (event.seq, blob)));

@@ -1,7 +1,7 @@
 //! The keys of a what-if: keys of a workflow file that a recorded run can be decided again with.
 
 use unstuck_core::workflow::Workflow;
-use unstuck_replay::{Change, ChangeError, with_changes};
+use unstuck_replay::{OverrideError, PolicyOverride, with_changes};
 use unstuck_workflow::workflow_file::{names_below, samples, value};
 
 /// Returns a change as a file would write it.
@@ -9,34 +9,39 @@ use unstuck_workflow::workflow_file::{names_below, samples, value};
 /// # Errors
 ///
 /// A file has no such key, or may not have this value.
-pub fn in_file(change: Change, workflow: &Workflow) -> Result<Change, ChangeError> {
+pub fn in_file(change: PolicyOverride, workflow: &Workflow) -> Result<PolicyOverride, OverrideError> {
     let names = change.names();
     for place in 0..names.len() {
         let (before, name) = (&names[..place], names[place]);
         if names_below(before).is_some_and(|known| !known.contains(&name)) {
             let known = below(before, workflow);
-            let can_change = |it: &String| changes(&[before, &[it.as_str()]].concat(), workflow);
+            let can_change = |key: &String| changes(&[before, &[key.as_str()]].concat(), workflow);
             let known: Vec<String> = known.into_iter().filter(can_change).collect();
-            return Err(change.unknown(&names, place, further_in(&names, place, &known, workflow), known));
+            return Err(change.unknown_key(
+                &names,
+                place,
+                further_in(&names, place, &known, workflow),
+                known,
+            ));
         }
     }
-    written(change)
+    normalize(change)
 }
 
 /// Reads a list or a map as a file would.
-fn written(change: Change) -> Result<Change, ChangeError> {
+fn normalize(change: PolicyOverride) -> Result<PolicyOverride, OverrideError> {
     if change.value() == "none" {
         return Ok(change);
     }
     match value(&change.names(), change.value()) {
-        Ok(Some(json)) => Ok(change.written(json.to_string())),
+        Ok(Some(json)) => Ok(change.with_value(json.to_string())),
         Ok(None) => Ok(change),
         Err(why) => Err(change.bad_value(&why)),
     }
 }
 
 /// Returns the key with what stands around the name at this place, where that was left out.
-fn further_in(names: &[&str], place: usize, known: &[String], workflow: &Workflow) -> Option<Change> {
+fn further_in(names: &[&str], place: usize, known: &[String], workflow: &Workflow) -> Option<PolicyOverride> {
     let (before, after) = names.split_at(place);
     let with = |around: &[&str]| [before, around, after].concat().iter().map(ToString::to_string).collect();
     let around = |name: &String| -> Vec<Vec<String>> {
@@ -47,7 +52,7 @@ fn further_in(names: &[&str], place: usize, known: &[String], workflow: &Workflo
     };
     let as_change = |keys: Vec<String>| {
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        changes(&keys, workflow).then(|| Change::of(&keys, ""))
+        changes(&keys, workflow).then(|| PolicyOverride::for_names(&keys, ""))
     };
     known.iter().flat_map(around).find_map(as_change)
 }
@@ -55,8 +60,8 @@ fn further_in(names: &[&str], place: usize, known: &[String], workflow: &Workflo
 /// Says whether a recorded run can be decided again with another value of the key, or of one below it.
 fn changes(keys: &[&str], workflow: &Workflow) -> bool {
     let changes_to = |value: &str| {
-        let change = written(Change::of(keys, value));
-        let changed = change.and_then(|it| with_changes(workflow, &[it]));
+        let change = normalize(PolicyOverride::for_names(keys, value));
+        let changed = change.and_then(|change| with_changes(workflow, &[change]));
         changed.is_ok_and(|changed| changed != *workflow)
     };
     samples(keys).iter().any(|sample| changes_to(sample))

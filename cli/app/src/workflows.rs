@@ -6,21 +6,21 @@ use serde::Serialize;
 use unstuck_core::cost;
 use unstuck_core::plural::count;
 use unstuck_core::workflow::Workflow;
-use unstuck_document::Rejected;
-use unstuck_replay::{Contradiction, Explored, contradictions};
-use unstuck_workflow::workflow_file::{self, Loaded, Options, Plan};
+use unstuck_document::LoadError;
+use unstuck_replay::{ConflictingSettings, StepExploration, contradictions};
+use unstuck_workflow::workflow_file::{self, LoadOptions, Loaded, WorkflowPlan};
 
 pub use unstuck_workflow::workflow_file::schema;
 
-use crate::error::{Error, Result};
-use crate::{lints, missing_file, programs, variables, workers};
+use crate::error::{AppError, Result};
+use crate::{env_vars, file_suggestions, lints, missing_programs, workers};
 
 /// The command for a project without a workflow.
 const WRITE_ONE: &str = "unstuck init   writes a workflow to begin with";
 
 /// How a workflow file is read.
 #[derive(Clone, Debug, Default)]
-pub struct Reading {
+pub struct WorkflowReadOptions {
     /// Agent catalogs; later ones win.
     pub agents: Vec<PathBuf>,
     /// Warnings are errors.
@@ -29,20 +29,20 @@ pub struct Reading {
     pub iterations: Option<u32>,
 }
 
-impl Reading {
+impl WorkflowReadOptions {
     /// Returns the options for a workspace and the environment.
     ///
     /// # Errors
     ///
     /// A variable has a bad value.
-    pub fn options(&self, workspace: &Path) -> Result<Options> {
-        let depth = variables::parsed("MAX_SUBWORKFLOW_DEPTH", "a whole number", "5")?;
-        Ok(Options {
+    pub fn options(&self, workspace: &Path) -> Result<LoadOptions> {
+        let depth = env_vars::parsed("MAX_SUBWORKFLOW_DEPTH", "a whole number", "5")?;
+        Ok(LoadOptions {
             workspace: workspace.to_owned(),
             agents_files: self.agents.clone(),
-            agents_env: variables::text("AGENTS_FILE")?,
+            agents_env: env_vars::text("AGENTS_FILE")?,
             strict: self.strict,
-            max_subworkflow_depth: depth.unwrap_or(Options::DEFAULT_MAX_SUBWORKFLOW_DEPTH),
+            max_subworkflow_depth: depth.unwrap_or(LoadOptions::DEFAULT_MAX_SUBWORKFLOW_DEPTH),
             max_iterations: self.iterations,
         })
     }
@@ -60,19 +60,19 @@ impl Reading {
 }
 
 /// The error of a workflow file with problems. `named` is its path as a person wrote it.
-pub fn rejected(named: &Path, rejected: Rejected) -> Error {
+pub fn rejected(named: &Path, rejected: LoadError) -> AppError {
     let (file, problems) = (named.display(), count(rejected.complaints.len(), "problem"));
-    Error::rejected(format!("{file}: {problems}"), rejected)
+    AppError::rejected(format!("{file}: {problems}"), rejected)
         .hint(format!("mend the file, then: unstuck check {file}"))
 }
 
 /// The error of a workflow file that does not exist, for `unstuck COMMAND`.
-pub fn missing(named: &Path, workspace: &Path, command: &str) -> Error {
-    missing_file::file(named, &workspace.join(named), command, WRITE_ONE)
+pub fn missing(named: &Path, workspace: &Path, command: &str) -> AppError {
+    file_suggestions::not_found(named, &workspace.join(named), command, WRITE_ONE)
 }
 
 /// A workflow file that was read and not run.
-pub struct Checked {
+pub struct CheckedWorkflow {
     loaded: Loaded,
     /// Sentences about what is valid and may not work.
     pub warnings: Vec<String>,
@@ -83,23 +83,23 @@ pub struct Checked {
 /// # Errors
 ///
 /// All that is wrong with it.
-pub fn check(named: &Path, workspace: &Path, reading: &Reading) -> Result<Checked> {
+pub fn check(named: &Path, workspace: &Path, reading: &WorkflowReadOptions) -> Result<CheckedWorkflow> {
     let loaded = reading.load(named, workspace)?;
     let kinds = [
         workers::missing,
-        workers::too_long,
-        programs::of_commands,
-        programs::of_validators,
-        lints::covered_up,
+        workers::oversized_prompts,
+        missing_programs::of_commands,
+        missing_programs::of_validators,
+        lints::hidden_exit_codes,
     ];
     let of_workflow = kinds.into_iter().flat_map(|of| of(&loaded.workflow));
     let warnings = loaded.warnings.iter().map(ToString::to_string).chain(of_workflow).collect();
-    Ok(Checked { loaded, warnings })
+    Ok(CheckedWorkflow { loaded, warnings })
 }
 
-impl Checked {
+impl CheckedWorkflow {
     /// Returns the plan of the workflow.
-    pub fn plan(&self) -> Plan {
+    pub fn plan(&self) -> WorkflowPlan {
         workflow_file::plan(&self.loaded.workflow)
     }
 
@@ -115,7 +115,7 @@ impl Checked {
             micro_usd_max: workflow.budget.micro_usd,
             cost: cost(workflow),
             file: self.loaded.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            contradictions: contradictions.into_iter().map(|it| Placed::new(&bytes, it)).collect(),
+            contradictions: contradictions.into_iter().map(|one| LocatedConflict::new(&bytes, one)).collect(),
         }
     }
 }
@@ -126,7 +126,7 @@ pub struct Exploration {
     /// The name of the workflow.
     pub name: String,
     /// Its steps.
-    pub steps: Vec<Explored>,
+    pub steps: Vec<StepExploration>,
     /// The most that the run may spend, but for the rest of the last call, in millionths of a US dollar; `None` if unbounded.
     pub micro_usd_max: Option<u64>,
     /// A sentence about the bound of its cost.
@@ -136,12 +136,12 @@ pub struct Exploration {
     #[serde(skip)]
     pub file: String,
     /// Keys that contradict each other.
-    pub contradictions: Vec<Placed>,
+    pub contradictions: Vec<LocatedConflict>,
 }
 
 /// A contradiction with the place of its key.
 #[derive(Serialize)]
-pub struct Placed {
+pub struct LocatedConflict {
     /// The line of the key.
     pub line: Option<u32>,
     /// The key.
@@ -150,8 +150,8 @@ pub struct Placed {
     pub what: String,
 }
 
-impl Placed {
-    fn new(file: &[u8], Contradiction { step, key, what }: Contradiction) -> Self {
+impl LocatedConflict {
+    fn new(file: &[u8], ConflictingSettings { step, key, what }: ConflictingSettings) -> Self {
         let keys: Vec<&str> = ["steps", step.as_str()].into_iter().chain(key.split('.')).collect();
         Self { line: workflow_file::line_of(file, &keys), key: keys.join("."), what }
     }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde_json::json;
 use unstuck_app::workflows;
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
 use crate::commands::run;
-use crate::error::{Error, Result};
+use crate::error::{AppError, Result};
 use crate::exit;
 
 mod explore;
@@ -29,16 +29,16 @@ pub struct Args {
     explore: bool,
     /// The options of reading a workflow file.
     #[command(flatten)]
-    reading: run::ReadingArgs,
+    reading: run::WorkflowArgs,
 }
 
 /// Prints what is wrong with the file, or its plan.
-pub fn check(global: &Global, args: &Args) -> Result {
+pub fn check(global: &GlobalArgs, args: &Args) -> Result {
     if args.schema {
         print!("{}", workflows::schema());
         return Ok(exit::OK);
     }
-    let Some(file) = &args.file else { return Err(Error::usage("no workflow file is named")) };
+    let Some(file) = &args.file else { return Err(AppError::usage("no workflow file is named")) };
     let workspace = global.place().directory()?;
     if !args.json && !workspace.join(file).exists() {
         return Err(workflows::missing(file, &workspace, "check"));

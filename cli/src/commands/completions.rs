@@ -25,6 +25,6 @@ pub fn completions(args: &Args) -> Result {
     shell
         .write_registration("COMPLETE", "unstuck", "unstuck", "unstuck", &mut script)
         .expect("nothing can go wrong in memory");
-    crate::outlet::wrote(std::io::stdout().lock().write_all(&script));
+    crate::output_queue::check_written(std::io::stdout().lock().write_all(&script));
     Ok(exit::OK)
 }

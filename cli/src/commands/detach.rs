@@ -8,19 +8,19 @@ use std::process::Command;
 
 use unstuck_app::background::{self, Background};
 use unstuck_app::drive::Terms;
-use unstuck_app::place::Place;
-use unstuck_app::start::Prepared;
+use unstuck_app::project_location::ProjectLocation;
+use unstuck_app::start::PreparedRun;
 
-use crate::error::{Error, Result};
-use crate::typed::UNSTUCK;
-use crate::{exit, system};
+use crate::error::{AppError, Result};
+use crate::invocation::UNSTUCK;
+use crate::{exit, platform};
 
 /// First argument of the second start.
 pub const FLAG: &str = "--detached";
 
 /// Starts the run in the background. A run that cannot begin ends as it would have here.
-pub fn start(prepared: &Prepared) -> Result {
-    let program = std::env::current_exe().map_err(|error| Error::store(&error))?;
+pub fn start(prepared: &PreparedRun) -> Result {
+    let program = std::env::current_exe().map_err(|error| AppError::store(&error))?;
     let mut command = Command::new(program);
     command.arg(FLAG).args(std::env::args_os().skip(1));
     match background::start(prepared, command)? {
@@ -28,7 +28,7 @@ pub fn start(prepared: &Prepared) -> Result {
             let _nobody_may_listen = io::stderr().write_all(lines.as_bytes());
             Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::STORE))
         }
-        Background::Begun(output) => {
+        Background::Started(output) => {
             let short = &prepared.short;
             println!("run {short} works in the background");
             println!("  look     {UNSTUCK} status    {UNSTUCK} events {short} -f");
@@ -40,7 +40,7 @@ pub fn start(prepared: &Prepared) -> Result {
 }
 
 /// Takes a run over from the command that was typed, and leaves its terminal.
-pub fn taken_over(place: &Place, terms: &Terms) -> Result<Prepared> {
-    system::own_session();
-    background::handed_over(place, terms, io::stdin().lock())
+pub fn receive_handoff(place: &ProjectLocation, terms: &Terms) -> Result<PreparedRun> {
+    platform::own_session();
+    background::receive_handoff(place, terms, io::stdin().lock())
 }

@@ -3,26 +3,26 @@
 use std::path::PathBuf;
 
 use clap_complete::engine::ArgValueCompleter;
-use unstuck_app::diff::{self, Change, ChangeKind, Content, Form, Request};
+use unstuck_app::diff::{self, ChangeKind, DiffContent, DiffFormat, DiffRequest, PathChange};
 use unstuck_app::paths;
 use unstuck_core::diffstat::{ChangedFile, Diffstat};
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
 use crate::error::Result;
-use crate::{exit, half_typed, screen, typed};
+use crate::{completion_values, exit, invocation, progress};
 
 /// Arguments of `unstuck diff`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run.
-    #[arg(default_value = "@last", add = ArgValueCompleter::new(half_typed::run))]
+    #[arg(default_value = "@last", add = ArgValueCompleter::new(completion_values::complete_run))]
     run: String,
     /// An iteration, or @ and an event (@first, @last, @now); without it the whole run.
     from: Option<String>,
     /// The same, for the other side; without it what that one iteration changed.
     to: Option<String>,
     /// The step, where several have such an iteration.
-    #[arg(long, add = ArgValueCompleter::new(half_typed::step))]
+    #[arg(long, add = ArgValueCompleter::new(completion_values::complete_step))]
     step: Option<String>,
     /// Only these files and folders.
     #[arg(long, value_name = "PATH")]
@@ -42,13 +42,13 @@ pub struct Args {
 }
 
 /// Prints the difference.
-pub fn diff(global: &Global, args: &Args) -> Result {
+pub fn diff(global: &GlobalArgs, args: &Args) -> Result {
     let form = match (args.stat, args.json || args.name_only) {
-        (true, _) => Form::Counts,
-        (_, true) => Form::Names,
-        _ => Form::Text,
+        (true, _) => DiffFormat::Counts,
+        (_, true) => DiffFormat::Names,
+        _ => DiffFormat::Text,
     };
-    let request = Request {
+    let request = DiffRequest {
         run: args.run.clone(),
         from: args.from.clone(),
         to: args.to.clone(),
@@ -59,15 +59,15 @@ pub fn diff(global: &Global, args: &Args) -> Result {
     };
     let difference = diff::diff(&global.project()?, &request)?;
     for note in &difference.notes {
-        eprintln!("note: {}", typed::again(note));
+        eprintln!("note: {}", invocation::command_line(note));
     }
     if difference.is_empty {
         eprintln!("no difference");
     }
     match &difference.content {
-        Content::Text(text) => crate::output::print_exactly(text),
-        Content::Names(changes) => list(changes, args.json),
-        Content::Counts(counted) => count(counted),
+        DiffContent::Text(text) => crate::output::print_exactly(text),
+        DiffContent::Names(changes) => list(changes, args.json),
+        DiffContent::Counts(counted) => count(counted),
     }
     Ok(exit::OK)
 }
@@ -79,13 +79,13 @@ fn count(counted: &[(ChangeKind, ChangedFile)]) {
             (0, 0) => word(*kind).to_owned(),
             (added, removed) => format!("+{added} −{removed}"),
         };
-        println!("{what:<12} {}", paths::shown(file.path.as_ref()));
+        println!("{what:<12} {}", paths::display(file.path.as_ref()));
     }
     let files = counted.iter().map(|(_, file)| file.clone()).collect();
-    println!("{} in all", screen::changed(&Diffstat::of(files)));
+    println!("{} in all", progress::diffstat_text(&Diffstat::from_files(files)));
 }
 
-fn list(changes: &[Change], json: bool) {
+fn list(changes: &[PathChange], json: bool) {
     if json {
         let all: Vec<_> = changes
             .iter()
@@ -101,7 +101,7 @@ fn list(changes: &[Change], json: bool) {
         return;
     }
     for change in changes {
-        println!("{:<12} {}", word(change.kind), paths::shown(&change.path));
+        println!("{:<12} {}", word(change.kind), paths::display(&change.path));
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use unstuck_app::doctor::{self, Finding, Health};
+use unstuck_app::doctor::{self, Health, HealthFinding};
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
 use crate::error::Result;
-use crate::place::Terminal;
-use crate::{exit, text, typed};
+use crate::terminal::Terminal;
+use crate::{exit, format, invocation};
 
 /// Arguments of `unstuck doctor`.
 #[derive(Debug, clap::Args)]
@@ -18,10 +18,10 @@ pub struct Args {
 }
 
 /// Looks at everything that a run needs.
-pub fn doctor(global: &Global, args: &Args) -> Result {
+pub fn doctor(global: &GlobalArgs, args: &Args) -> Result {
     let mut findings = doctor::examine(&global.place(), Arc::new(Terminal))?;
     for finding in &mut findings {
-        finding.mend = finding.mend.take().map(|mend| typed::again(&mend));
+        finding.mend = finding.mend.take().map(|mend| invocation::command_line(&mend));
     }
     if args.json {
         crate::output::print_json(&findings);
@@ -32,14 +32,14 @@ pub fn doctor(global: &Global, args: &Args) -> Result {
     Ok(if is_bad { exit::DIFFERENT } else { exit::OK })
 }
 
-fn print(findings: &[Finding]) {
-    for Finding { health, about, what, mend } in findings {
+fn print(findings: &[HealthFinding]) {
+    for HealthFinding { health, about, what, mend } in findings {
         let word = match health {
             Health::Ok => "ok",
             Health::Weak => "weak",
             Health::Bad => "BAD",
         };
-        println!("{word:<5} {about:<10} {}", text::wrap(what, text::width(), 17));
+        println!("{word:<5} {about:<10} {}", format::wrap(what, format::width(), 17));
         if let Some(mend) = mend {
             println!("                 next: {mend}");
         }

@@ -3,16 +3,16 @@
 use std::io::{self, BufRead as _, Write};
 use std::time::Duration;
 
-use unstuck_app::point;
-use unstuck_app::project::Found;
+use unstuck_app::run_handle::RunHandle;
+use unstuck_app::run_revision;
 use unstuck_core::Event;
 use unstuck_core::id::Seq;
 
-use crate::args::Global;
-use crate::error::{Error, Result};
-use crate::place::RunArg;
-use crate::typed::UNSTUCK;
-use crate::{exit, text};
+use crate::args::GlobalArgs;
+use crate::error::{AppError, Result};
+use crate::invocation::UNSTUCK;
+use crate::run_args::RunArg;
+use crate::{exit, format};
 
 /// Arguments of `unstuck events`.
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ pub struct Args {
 const POLL: Duration = Duration::from_millis(200);
 
 /// Prints the events.
-pub fn events(global: &Global, args: &Args) -> Result {
+pub fn events(global: &GlobalArgs, args: &Args) -> Result {
     let project = global.project()?;
     let found = project.find(&args.run.run)?;
     let mut reader = found.log()?.follow().map_err(|error| found.unreadable(&error))?;
@@ -49,17 +49,17 @@ pub fn events(global: &Global, args: &Args) -> Result {
         for event in events {
             // The reader has checked the line, so --json prints it unchanged.
             let line = lines.next().unwrap_or_else(|| Err(io::ErrorKind::UnexpectedEof.into()));
-            let line = line.map_err(|error| Error::usage(format!("cannot read the log: {error}")))?;
+            let line = line.map_err(|error| AppError::usage(format!("cannot read the log: {error}")))?;
             (state, last) = (state.evolve(&event), event.seq);
             if event.seq < Seq(args.from) {
                 continue;
             }
             let shown = if args.json { writeln!(out, "{line}") } else { print(&mut out, &event) };
-            if !crate::outlet::wrote(shown) {
+            if !crate::output_queue::check_written(shown) {
                 return Ok(exit::OK);
             }
         }
-        if !crate::outlet::wrote(out.flush()) {
+        if !crate::output_queue::check_written(out.flush()) {
             return Ok(exit::OK);
         }
         drop(out);
@@ -70,7 +70,7 @@ pub fn events(global: &Global, args: &Args) -> Result {
             }
             let status = whole(&found)?;
             // With --follow, --from may name an event that is not recorded yet.
-            return if args.follow { Ok(status) } else { begun(&found, args.from, last).map(|()| status) };
+            return if args.follow { Ok(status) } else { check(&found, args.from, last).map(|()| status) };
         }
         if idle {
             std::thread::sleep(POLL);
@@ -79,30 +79,30 @@ pub fn events(global: &Global, args: &Args) -> Result {
 }
 
 /// Refuses to begin with an event that there is not.
-fn begun(found: &Found, from: u64, last: Seq) -> Result<()> {
+fn check(found: &RunHandle, from: u64, last: Seq) -> Result<()> {
     let is_there = from <= 1 || Seq(from) <= last;
-    if is_there { Ok(()) } else { Err(point::no_event(found.short(), last, Seq(from))) }
+    if is_there { Ok(()) } else { Err(run_revision::no_event(found.short(), last, Seq(from))) }
 }
 
 /// Says after the last event if there were more.
-fn whole(found: &Found) -> Result {
-    found.log()?.behind().map_or(Ok(exit::OK), |error| Err(found.unreadable(&error)))
+fn whole(found: &RunHandle) -> Result {
+    found.log()?.missing_events().map_or(Ok(exit::OK), |error| Err(found.unreadable(&error)))
 }
 
-fn open(found: &Found) -> Result<std::fs::File> {
+fn open(found: &RunHandle) -> Result<std::fs::File> {
     let path = found.runs.lines(&found.entry.run);
     unstuck_files::safe_open::open(&path)
-        .map_err(|error| Error::usage(format!("cannot read {}: {error}", path.display())))
+        .map_err(|error| AppError::usage(format!("cannot read {}: {error}", path.display())))
 }
 
 fn print(out: &mut impl Write, event: &Event) -> io::Result<()> {
-    let (moment, kind) = (text::moment(event.at), unstuck_replay::kind(event));
-    let what = text::plain(&unstuck_replay::describe(event));
+    let (moment, kind) = (format::timestamp(event.at), unstuck_replay::kind(event));
+    let what = format::sanitize(&unstuck_replay::describe(event));
     let head = format!("{:>5}  {moment}  {kind:<16}", event.seq);
-    let (columns, room) = (text::columns(&head) + 2, text::width());
+    let (columns, room) = (format::columns(&head) + 2, format::width());
     if columns + 30 <= room {
-        return writeln!(out, "{head}  {}", text::wrap(&what, room, columns));
+        return writeln!(out, "{head}  {}", format::wrap(&what, room, columns));
     }
     let time = moment.split_once(' ').map_or(moment.as_str(), |(_day, time)| time);
-    writeln!(out, "{:>5}  {time}  {kind}\n       {}", event.seq, text::wrap(&what, room, 7))
+    writeln!(out, "{:>5}  {time}  {kind}\n       {}", event.seq, format::wrap(&what, room, 7))
 }

@@ -4,15 +4,15 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use unstuck_app::error::hint_for;
-use unstuck_app::project::Found;
-use unstuck_app::transfer::Export;
+use unstuck_app::run_handle::RunHandle;
+use unstuck_app::transfer::LogExport;
 use unstuck_core::id::Seq;
 use unstuck_files::output_file::{Existing, OutputFile};
 
-use crate::args::Global;
-use crate::error::{Error, Result};
+use crate::args::GlobalArgs;
+use crate::error::{AppError, Result};
 use crate::exit;
-use crate::place::RunArg;
+use crate::run_args::RunArg;
 
 /// Arguments of `unstuck export`.
 #[derive(Debug, clap::Args)]
@@ -29,16 +29,16 @@ pub struct Args {
 }
 
 /// Writes the lines.
-pub fn export(global: &Global, args: &Args) -> Result {
+pub fn export(global: &GlobalArgs, args: &Args) -> Result {
     let project = global.project()?;
     let found = project.find(&args.run.run)?;
-    let export = Export::new(&project, &found, args.salvage)?;
+    let export = LogExport::new(&project, &found, args.salvage)?;
     let mut out = open(args)?;
     let written = export.write(out.writer())?;
     if let Some(why) = &export.lost {
         eprintln!("note: kept {} events; {why}", export.last);
     }
-    wrote(written.and_then(|()| out.finish()), export.last, &found, args)
+    check_written(written.and_then(|()| out.finish()), export.last, &found, args)
 }
 
 /// The place that the export is written to.
@@ -69,17 +69,17 @@ fn open(args: &Args) -> Result<Output> {
     let file = OutputFile::create(path, Existing::Keep).map_err(|error| {
         let is_there = error.kind() == io::ErrorKind::AlreadyExists;
         let hint = is_there.then(|| format!("remove {}, or name another file", path.display()));
-        Error::usage(format!("cannot write the export to {}: {error}", path.display())).hint_if(hint)
+        AppError::usage(format!("cannot write the export to {}: {error}", path.display())).hint_if(hint)
     })?;
     Ok(Output::File(file))
 }
 
-fn wrote(written: io::Result<()>, last: Seq, found: &Found, args: &Args) -> Result {
+fn check_written(written: io::Result<()>, last: Seq, found: &RunHandle, args: &Args) -> Result {
     match written {
         // The reader is gone.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(exit::OK),
         Err(error) => {
-            return Err(Error::damaged(format!("cannot write the export: {error}"))
+            return Err(AppError::damaged(format!("cannot write the export: {error}"))
                 .hint(format!("{}, then try again", hint_for(&error))));
         }
         Ok(()) => {}

@@ -2,21 +2,21 @@
 
 use clap_complete::engine::ArgValueCompleter;
 use unstuck_app::gc::{Candidates, Forgotten};
-use unstuck_app::project::Found;
+use unstuck_app::run_handle::RunHandle;
 use unstuck_app::{paths, worktrees};
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, RunId};
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
 use crate::error::Result;
-use crate::typed::UNSTUCK;
-use crate::{exit, half_typed, text};
+use crate::invocation::UNSTUCK;
+use crate::{completion_values, exit, format};
 
 /// Arguments of `unstuck gc`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Forget these runs only, however young they are, and also if they wait for a person.
-    #[arg(value_name = "RUN", add = ArgValueCompleter::new(half_typed::run))]
+    #[arg(value_name = "RUN", add = ArgValueCompleter::new(completion_values::complete_run))]
     runs: Vec<String>,
     /// Forget runs whose last event is older than this, such as 30d.
     #[arg(long, value_name = "DURATION", default_value = "30d", value_parser = age_of)]
@@ -30,7 +30,7 @@ pub struct Args {
 }
 
 /// Forgets them, or says what would be forgotten.
-pub fn gc(global: &Global, args: &Args) -> Result {
+pub fn gc(global: &GlobalArgs, args: &Args) -> Result {
     let project = global.project()?;
     let mut candidates = Candidates::find(&project, &args.runs, args.older_than)?;
     let waiting = std::mem::take(&mut candidates.waiting);
@@ -64,16 +64,16 @@ pub fn gc(global: &Global, args: &Args) -> Result {
 }
 
 /// Says which runs stay because they wait, and how they go.
-fn tell_waiting(waiting: &[Found]) {
+fn tell_waiting(waiting: &[RunHandle]) {
     if waiting.is_empty() {
         return;
     }
-    let names: Vec<&str> = waiting.iter().map(Found::short).collect();
+    let names: Vec<&str> = waiting.iter().map(RunHandle::short).collect();
     let one = waiting.len() == 1;
     let (wait, stay) = if one { ("waits", "stays") } else { ("wait", "stay") };
     println!(
         "{} {wait} for a person, and {stay}: {} · {UNSTUCK} show {}    forgotten all the same: {UNSTUCK} gc {}",
-        text::count(waiting.len(), "run"),
+        format::count(waiting.len(), "run"),
         names.join(", "),
         names[0],
         names.join(" ")
@@ -81,19 +81,19 @@ fn tell_waiting(waiting: &[Found]) {
 }
 
 /// Describes a run before it is forgotten, with what goes with its worktree.
-fn line(found: &Found, size: u64) -> String {
-    let when = text::ago(found.entry.started_at, text::now());
-    let name = text::cut(&found.entry.workflow, 40);
+fn line(found: &RunHandle, size: u64) -> String {
+    let when = format::relative_time(found.entry.started_at, format::now());
+    let name = format::cut(&found.entry.workflow, 40);
     let end = found.end().map_or("interrupted", RunOutcome::as_str);
     let mut line = format!("  {:<6} {when:<14} {:>9}  {end:<17} {name}", found.short(), paths::bytes(size));
-    if let Some(what) = worktrees::ignored(&found.runs, &found.entry.run) {
+    if let Some(what) = worktrees::ignored_note(&found.runs, &found.entry.run) {
         line.push_str(&format!("\n         in its worktree, in no commit because git ignores it: {what}"));
     }
     line
 }
 
 fn print(runs: usize, size: u64, of_snapshots: u64, would_free: Option<u64>, args: &Args) {
-    let than = text::span(args.older_than);
+    let than = format::duration(args.older_than);
     if runs == 0 {
         println!("no run at rest is older than {than}");
         if of_snapshots > 0 {
@@ -101,7 +101,7 @@ fn print(runs: usize, size: u64, of_snapshots: u64, would_free: Option<u64>, arg
         }
         return;
     }
-    let count = text::count(runs, "run");
+    let count = format::count(runs, "run");
     if args.yes {
         println!(
             "{count} forgotten; freed {} of runs and {} of snapshots",

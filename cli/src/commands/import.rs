@@ -5,15 +5,15 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use unstuck_app::transfer::{self, Imported, OpenError};
-use unstuck_app::{loop_file, missing_file};
+use unstuck_app::transfer::{self, ImportedRun, OpenError};
+use unstuck_app::{file_suggestions, loop_file};
 use unstuck_core::id::{RunId, Seq};
 use unstuck_files::error::with_causes;
 
-use crate::args::{self, Global};
-use crate::error::{Error, Result};
+use crate::args::{self, GlobalArgs};
+use crate::error::{AppError, Result};
 use crate::exit;
-use crate::typed::UNSTUCK;
+use crate::invocation::UNSTUCK;
 
 mod workflow;
 
@@ -32,7 +32,7 @@ pub struct Args {
     output: Option<PathBuf>,
     /// Worker: a client, or a command line that reads a prompt on standard input [default: the worker that the file
     /// names, or Claude Code].
-    #[arg(long, value_name = "WORKER", value_parser = args::words)]
+    #[arg(long, value_name = "WORKER", value_parser = args::non_blank)]
     with: Option<String>,
     /// Print the workflow and what was carried over as JSON.
     #[arg(long)]
@@ -40,7 +40,7 @@ pub struct Args {
 }
 
 /// Reads the file by what it holds.
-pub fn import(global: &Global, args: &Args) -> Result {
+pub fn import(global: &GlobalArgs, args: &Args) -> Result {
     let is_input = args.file.as_os_str() == "-";
     if !is_input {
         look_at(&args.file)?;
@@ -59,11 +59,14 @@ pub fn import(global: &Global, args: &Args) -> Result {
         .map_err(|error| unreadable(args, &error))?;
     match run_of(&first) {
         Some(run) => a_run(global, args, &run, first.as_slice().chain(input)),
-        None if is_input || is_event(&first) => Err(Error::usage(format!(
+        None if is_input || is_event(&first) => Err(AppError::usage(format!(
             "{}:1: this is no exported run: its first line is no run_started event",
             args.file.display()
         ))),
-        None => workflow::import(global, args),
+        None => {
+            let (with, out) = (args.with.as_deref(), args.output.as_deref());
+            workflow::import(&global.place().directory()?, &args.file, with, out, args.json)
+        }
     }
 }
 
@@ -72,9 +75,9 @@ fn look_at(file: &Path) -> Result<()> {
     const WHAT: &str = "unstuck import --help   says which files can be read";
     match fs::metadata(file) {
         Ok(found) if found.is_file() => Ok(()),
-        Ok(_) => Err(Error::usage(format!("{} is not a file", file.display())).hint(WHAT)),
+        Ok(_) => Err(AppError::usage(format!("{} is not a file", file.display())).hint(WHAT)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(missing_file::file(file, file, "import", WHAT))
+            Err(file_suggestions::not_found(file, file, "import", WHAT))
         }
         Err(error) => Err(loop_file::unreadable(file, &error)),
     }
@@ -83,15 +86,15 @@ fn look_at(file: &Path) -> Result<()> {
 /// Bytes of a first line that are read to see what a file is: an event is far smaller.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-fn unreadable(args: &Args, error: &io::Error) -> Error {
+fn unreadable(args: &Args, error: &io::Error) -> AppError {
     loop_file::unreadable(&args.file, error)
 }
 
 /// Reads the lines into a run of the same name.
-fn a_run(global: &Global, args: &Args, run: &RunId, input: impl Read) -> Result {
+fn a_run(global: &GlobalArgs, args: &Args, run: &RunId, input: impl Read) -> Result {
     let imported = transfer::import(&global.project()?, run, input, |error| refused(error, args))?;
-    let Imported { before, last, has_ended, has_snapshots } = imported;
-    if let Some((first, last)) = left_out(&args.file, last) {
+    let ImportedRun { before, last, has_ended, has_snapshots } = imported;
+    if let Some((first, last)) = left_out_lines(&args.file, last) {
         let lines =
             if first == last { format!("line {first} was") } else { format!("lines {first} to {last} were") };
         eprintln!("note: {}: the last batch is not whole: {lines} left out", args.file.display());
@@ -114,20 +117,20 @@ fn a_run(global: &Global, args: &Args, run: &RunId, input: impl Read) -> Result 
 }
 
 /// Says what is wrong in the words of the file.
-fn refused(error: &OpenError, args: &Args) -> Error {
+fn refused(error: &OpenError, args: &Args) -> AppError {
     match error {
         OpenError::Lines { at, detail } => {
             let line = filled_lines(&args.file).nth(usize::try_from(at.0 - 1).unwrap_or(usize::MAX));
             let line = line.unwrap_or(at.0);
-            Error::usage(format!("{}:{line}: {detail}; nothing was imported", args.file.display()))
+            AppError::usage(format!("{}:{line}: {detail}; nothing was imported", args.file.display()))
                 .hint_if(error.hint())
         }
-        _ => Error::usage(with_causes(error)).hint_if(error.hint()),
+        _ => AppError::usage(with_causes(error)).hint_if(error.hint()),
     }
 }
 
 /// Returns the first and the last line after the line of the event `last`, if there are any.
-fn left_out(file: &Path, last: Seq) -> Option<(u64, u64)> {
+fn left_out_lines(file: &Path, last: Seq) -> Option<(u64, u64)> {
     let mut behind = filled_lines(file).skip(usize::try_from(last.0).unwrap_or(usize::MAX));
     let first = behind.next()?;
     Some((first, behind.last().unwrap_or(first)))
@@ -136,7 +139,7 @@ fn left_out(file: &Path, last: Seq) -> Option<(u64, u64)> {
 /// Returns the numbers of the lines that are not empty, including an unfinished last line. The line of event n is at
 /// position n. Returns none for standard input.
 fn filled_lines(file: &Path) -> impl Iterator<Item = u64> {
-    let file = File::open(file).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()));
+    let file = File::open(file).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()));
     let lines =
         file.into_iter().flat_map(|file| BufReader::new(file).split(b'\n').map_while(|line| line.ok()));
     (1..).zip(lines).filter(|(_, line)| !line.trim_ascii().is_empty()).map(|(number, _)| number)

@@ -2,7 +2,7 @@
 
 use unstuck_app::branches;
 
-use crate::args::{self, Global};
+use crate::args::{self, GlobalArgs};
 use crate::error::Result;
 use crate::exit;
 
@@ -10,11 +10,11 @@ use crate::exit;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Goal of the loop; can be written into the file later.
-    #[arg(default_value = "Say here what is to be done.", value_parser = args::words)]
+    #[arg(default_value = "Say here what is to be done.", value_parser = args::non_blank)]
     goal: String,
     /// Who works: a client by its name (unstuck workers), or any command line that reads a prompt on standard input
     /// [default: the first client that is installed].
-    #[arg(long, value_name = "WORKER", value_parser = args::words)]
+    #[arg(long, value_name = "WORKER", value_parser = args::non_blank)]
     with: Option<String>,
     /// Overwrite existing files.
     #[arg(long)]
@@ -22,7 +22,7 @@ pub struct Args {
 }
 
 /// Writes the files and says what to do next.
-pub fn init(global: &Global, args: &Args) -> Result {
+pub fn init(global: &GlobalArgs, args: &Args) -> Result {
     let root = global.place().directory()?;
     let starter = unstuck_app::init::init(&root, &args.goal, args.with.as_deref(), args.force)?;
     for name in &starter.files {
@@ -58,7 +58,7 @@ pub fn init(global: &Global, args: &Args) -> Result {
         (probe, "try one alone"),
         (Some("unstuck check unstuck.yaml".to_owned()), "what it may cost"),
         (add, "commit them: git-clean asks for that"),
-        (Some(format!("unstuck run unstuck.yaml{}", branches::needed(&root))), ""),
+        (Some(format!("unstuck run unstuck.yaml{}", branches::required_option(&root))), ""),
     ];
     for (command, what) in next.into_iter().filter_map(|(command, what)| Some((command?, what))) {
         println!("{}", format!("  {command:<36} {what}").trim_end());

@@ -7,7 +7,7 @@ use clap::Command;
 use clap_mangen::Man;
 use unstuck_files::output_file::{self, Existing};
 
-use crate::error::{Error, Result};
+use crate::error::{AppError, Result};
 use crate::exit;
 
 /// Arguments of `unstuck man`.
@@ -21,7 +21,7 @@ pub struct Args {
 /// Writes the pages.
 pub fn man(args: &Args, command: Command) -> Result {
     let failed =
-        |error| Error::usage(format!("cannot write man pages to {}: {error}", args.folder.display()));
+        |error| AppError::usage(format!("cannot write man pages to {}: {error}", args.folder.display()));
     let mut command = command.disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();

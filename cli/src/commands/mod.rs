@@ -1,25 +1,25 @@
 //! The commands, one file for each.
 
 mod answer;
-mod artifacts;
 mod check;
 mod checkout;
 mod completions;
+mod debug;
 mod detach;
+mod diagnose;
 mod diff;
 mod doctor;
 mod events;
 mod export;
 mod gc;
-mod guard;
 mod import;
 mod init;
-mod kick;
 mod man;
-mod probe;
+mod reap;
 mod replay;
 mod report;
 mod resume;
+mod retry;
 mod run;
 mod runs;
 mod show;
@@ -32,8 +32,8 @@ mod workers;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::args::Global;
-use crate::error::{Error, Result};
+use crate::args::GlobalArgs;
+use crate::error::{AppError, Result};
 
 /// Supervises loops of coding agents.
 ///
@@ -51,7 +51,7 @@ use crate::error::{Error, Result};
 pub struct Args {
     /// The options of all commands.
     #[command(flatten)]
-    pub global: Global,
+    pub global: GlobalArgs,
     /// Print the recent runs as JSON, as `runs --json` does.
     #[arg(long)]
     pub json: bool,
@@ -93,8 +93,8 @@ pub enum Command {
     /// Resume a run that crashed, was stopped or hit a limit.
     Resume(resume::Args),
     /// Retry at once instead of waiting for a limit to end.
-    #[command(name = "retry", alias = "kick")]
-    Kick(kick::Args),
+    #[command(alias = "kick")]
+    Retry(retry::Args),
     /// Stop a running run, as Ctrl-C does; twice to stop at once.
     Stop(stop::Args),
     /// Answer a blocked run and resume it.
@@ -110,8 +110,8 @@ pub enum Command {
     /// Remove old runs and their snapshots.
     Gc(gc::Args),
     /// Diagnose a run: failures, attempts, next steps.
-    #[command(name = "diagnose", alias = "artifacts")]
-    Artifacts(artifacts::Args),
+    #[command(alias = "artifacts")]
+    Diagnose(diagnose::Args),
     /// Write a run as JSON lines.
     Export(export::Args),
     /// Import an exported run, or convert a loop of another tool.
@@ -124,23 +124,23 @@ pub enum Command {
     /// List workers, their logins and permissions.
     Workers(workers::Args),
     /// Run one part of a run alone.
-    #[command(name = "debug", alias = "probe")]
-    Probe(probe::Args),
+    #[command(alias = "probe")]
+    Debug(debug::Args),
     /// Print a completion script for your shell.
     Completions(completions::Args),
     /// Write man pages.
     Man(man::Args),
     /// End the processes of a run whose supervisor has died. Started by the supervisor.
-    #[command(name = "reap", alias = "guard", hide = true)]
-    Guard(guard::Args),
+    #[command(alias = "guard", hide = true)]
+    Reap(reap::Args),
 }
 
 impl Command {
     /// Returns whether the command changes a run, and does not only print.
-    pub fn works(&self) -> bool {
+    pub fn changes_state(&self) -> bool {
         matches!(
             self,
-            Self::Run(_) | Self::Resume(_) | Self::Kick(_) | Self::Stop(_) | Self::Answer(_) | Self::Undo(_)
+            Self::Run(_) | Self::Resume(_) | Self::Retry(_) | Self::Stop(_) | Self::Answer(_) | Self::Undo(_)
         )
     }
 }
@@ -150,7 +150,7 @@ pub fn run(args: Args) -> Result {
     let Args { global, json, command } = args;
     match command {
         None => runs::overview(&global, json),
-        Some(_) if json => Err(Error::usage("--json must follow the command that it is for")
+        Some(_) if json => Err(AppError::usage("--json must follow the command that it is for")
             .hint("unstuck COMMAND --json    or, for the recent runs: unstuck --json")),
         Some(Command::Init(args)) => init::init(&global, &args),
         Some(Command::Run(args)) => run::run(&global, *args),
@@ -162,7 +162,7 @@ pub fn run(args: Args) -> Result {
         Some(Command::Replay(args)) => replay::replay(&global, &args),
         Some(Command::Verify(args)) => verify::verify(&global, &args),
         Some(Command::Resume(args)) => resume::resume(&global, args),
-        Some(Command::Kick(args)) => kick::kick(&global, &args),
+        Some(Command::Retry(args)) => retry::retry(&global, &args),
         Some(Command::Stop(args)) => stop::stop(&global, &args),
         Some(Command::Answer(args)) => answer::answer(&global, args),
         Some(Command::Doctor(args)) => doctor::doctor(&global, &args),
@@ -170,16 +170,16 @@ pub fn run(args: Args) -> Result {
         Some(Command::Undo(args)) => undo::undo(&global, &args),
         Some(Command::Checkout(args)) => checkout::checkout(&global, &args),
         Some(Command::Diff(args)) => diff::diff(&global, &args),
-        Some(Command::Artifacts(args)) => artifacts::artifacts(&global, &args),
+        Some(Command::Diagnose(args)) => diagnose::diagnose(&global, &args),
         Some(Command::Export(args)) => export::export(&global, &args),
         Some(Command::Import(args)) => import::import(&global, &args),
         Some(Command::Check(args)) => check::check(&global, &args),
         Some(Command::Verdict(args)) => verdict::verdict(&args),
-        Some(Command::Probe(args)) => probe::probe(&global, &args),
+        Some(Command::Debug(args)) => debug::debug(&global, &args),
         Some(Command::Workers(args)) => workers::workers(&global, &args),
         Some(Command::Completions(args)) => completions::completions(&args),
         Some(Command::Man(args)) => man::man(&args, Args::command()),
-        Some(Command::Guard(args)) => guard::guard(&args),
+        Some(Command::Reap(args)) => reap::reap(&args),
     }
 }
 

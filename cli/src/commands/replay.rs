@@ -2,18 +2,18 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
-use unstuck_app::project::Found;
-use unstuck_app::{point, replay};
+use unstuck_app::run_handle::RunHandle;
+use unstuck_app::{replay, run_revision};
 use unstuck_core::id::Seq;
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Conclusion, Event, RunState};
-use unstuck_replay::{Decided, Difference, Recheck, WhatIf};
+use unstuck_replay::{DecisionMismatch, DeterminismReport, RecomputedBatch, WhatIf};
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
 use crate::error::Result;
-use crate::place::RunArg;
-use crate::typed::UNSTUCK;
-use crate::{exit, text};
+use crate::invocation::UNSTUCK;
+use crate::run_args::RunArg;
+use crate::{exit, format};
 
 /// Arguments of `unstuck replay`.
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub struct Args {
 }
 
 /// Replays the run.
-pub fn replay(global: &Global, args: &Args) -> Result {
+pub fn replay(global: &GlobalArgs, args: &Args) -> Result {
     let project = global.project()?;
     let found = project.find(&args.run.run)?;
     if args.step {
@@ -60,7 +60,7 @@ pub fn replay(global: &Global, args: &Args) -> Result {
         println!(
             "run {}: {} folded, the chain is unbroken",
             found.short(),
-            text::count(recheck.events, "event")
+            format::count(recheck.events, "event")
         );
         print_comparison(&recheck, found.short());
         print_state(&recheck.state);
@@ -69,10 +69,10 @@ pub fn replay(global: &Global, args: &Args) -> Result {
 }
 
 /// Says whether decisions are the same today.
-pub fn print_comparison(recheck: &Recheck, short: &str) {
+pub fn print_comparison(recheck: &DeterminismReport, short: &str) {
     match &recheck.first_difference {
         None => {
-            println!("{} taken again: all the same", text::count(recheck.decisions, "decision"))
+            println!("{} taken again: all the same", format::count(recheck.decisions, "decision"))
         }
         Some(difference) => {
             println!("the decision about event {} would be another one today", difference.at);
@@ -82,13 +82,13 @@ pub fn print_comparison(recheck: &Recheck, short: &str) {
     }
 }
 
-fn print_difference(difference: &Difference) {
+fn print_difference(difference: &DecisionMismatch) {
     println!("  recorded");
     print_conclusions(&difference.recorded, difference.at);
     println!("  now");
     match &difference.now {
-        Decided::Concludes(conclusions) => print_conclusions(conclusions, difference.at),
-        Decided::Refuses(why) => println!("    refused: {why}"),
+        RecomputedBatch::Concludes(conclusions) => print_conclusions(conclusions, difference.at),
+        RecomputedBatch::Refuses(why) => println!("    refused: {why}"),
     }
 }
 
@@ -98,7 +98,7 @@ fn print_conclusions(conclusions: &[Conclusion], at: Seq) {
     }
     for conclusion in conclusions {
         let event = Event { seq: at, at: unstuck_core::id::Timestamp(0), fact: conclusion.clone().into() };
-        println!("    {}", text::wrap(&unstuck_replay::describe(&event), text::width(), 6));
+        println!("    {}", format::wrap(&unstuck_replay::describe(&event), format::width(), 6));
     }
 }
 
@@ -110,36 +110,37 @@ fn print_state(state: &RunState) {
             StepPhase::Working(_) => "a worker is in flight".to_owned(),
             StepPhase::CheckDue => "a check is due".to_owned(),
             StepPhase::Checking(_) => "a check is in flight".to_owned(),
-            StepPhase::Waiting { until, .. } => format!("waits until {}", text::moment(*until)),
+            StepPhase::Waiting { until, .. } => format!("waits until {}", format::timestamp(*until)),
             StepPhase::Ended(end) => unstuck_replay::sentence_of_end(end),
         };
         let bound = step.check.as_ref().map(|_| format!(" of {}", state.max_iterations(step, at)));
         let stands = format!("iteration {}{}: {phase}", at.iteration, bound.unwrap_or_default());
-        println!("  {:<12} {}", step.id, text::wrap(&stands, text::width(), 15));
+        println!("  {:<12} {}", step.id, format::wrap(&stands, format::width(), 15));
     }
     match state.outcome() {
-        Some(outcome) => println!("  run          {}", text::painted(outcome)),
+        Some(outcome) => println!("  run          {}", format::colored_outcome(outcome)),
         None => println!("  run          has not ended"),
     }
 }
 
 /// Goes through the run one batch at a time.
-fn step(found: &Found, to: Option<Seq>) -> Result {
+fn step(found: &RunHandle, to: Option<Seq>) -> Result {
     let (mut state, mut known) = (RunState::default(), Seq(0));
     for batch in replay::batches(found)? {
         let batch = batch?;
         for event in &batch.events {
-            println!("{:>5}  {}", event.seq, text::wrap(&unstuck_replay::describe(event), text::width(), 7));
+            let text = unstuck_replay::describe(event);
+            println!("{:>5}  {}", event.seq, format::wrap(&text, format::width(), 7));
         }
         state = batch.events.iter().fold(state, RunState::evolve);
         print_state(&state);
-        let last = point::last_of(&batch.events);
+        let last = run_revision::last_of(&batch.events);
         if to.is_some_and(|to| last >= to) || !go_on() {
             return Ok(exit::OK);
         }
         known = last;
     }
-    to.map_or(Ok(exit::OK), |to| Err(point::no_event(found.short(), known, to)))
+    to.map_or(Ok(exit::OK), |to| Err(run_revision::no_event(found.short(), known, to)))
 }
 
 /// Waits for Enter if standard input is a terminal.
@@ -152,7 +153,7 @@ fn go_on() -> bool {
     io::stdin().lock().read_line(&mut line).is_ok_and(|read| read > 0) && line.trim() != "q"
 }
 
-fn what_if(found: &Found, args: &Args) -> Result {
+fn what_if(found: &RunHandle, args: &Args) -> Result {
     let changes = &args.what_if;
     let answer = replay::what_if(found, changes, args.read_again)?;
     if args.json {
@@ -189,7 +190,8 @@ fn print_answer(answer: &WhatIf, changes: &[String]) {
             "nobody looked at {what}: had the worker changed one, it would have been told to put it back"
         );
     }
-    let word =
-        |outcome: Option<unstuck_core::event::RunOutcome>| outcome.map_or("not known", |it| it.as_str());
+    let word = |outcome: Option<unstuck_core::event::RunOutcome>| {
+        outcome.map_or("not known", |outcome| outcome.as_str())
+    };
     println!("end: recorded {}, then {}", word(answer.recorded_outcome), word(answer.outcome));
 }

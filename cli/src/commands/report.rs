@@ -3,14 +3,14 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use unstuck_app::report::{gather, of_log};
+use unstuck_app::report::{collect, of_log};
 use unstuck_app::{diff, known_secrets};
 use unstuck_files::output_file::{self, Existing};
 
-use crate::args::Global;
-use crate::error::{Error, Result};
-use crate::place::RunArg;
-use crate::{exit, report, text, typed};
+use crate::args::GlobalArgs;
+use crate::error::{AppError, Result};
+use crate::run_args::RunArg;
+use crate::{exit, format, invocation, report};
 
 /// Arguments of `unstuck report`.
 #[derive(Debug, clap::Args)]
@@ -36,10 +36,10 @@ pub struct Args {
 }
 
 /// Reports the run.
-pub fn report(global: &Global, args: &Args) -> Result {
+pub fn report(global: &GlobalArgs, args: &Args) -> Result {
     let project = global.project()?;
     let found = project.find(&args.run.run)?;
-    let (events, error) = found.good_events()?;
+    let (events, error) = found.valid_events()?;
     // A file outlives the other runs that make a short name unique.
     let name = if args.html.is_some() || args.md { found.entry.run.as_str() } else { found.short() };
     let mut page = match &error {
@@ -47,16 +47,16 @@ pub fn report(global: &Global, args: &Args) -> Result {
         _ => found.started(&events).map(|_| of_log(&events, name, found.is_live()))?,
     };
     for (command, _) in &mut page.next {
-        *command = typed::again(command);
+        *command = invocation::command_line(command);
     }
     match &args.html {
-        Some(file) => write(file, &report::html(&gather(page, &project, &found, &events)?))?,
+        Some(file) => write(file, &report::html(&collect(page, &project, &found, &events)?))?,
         None if args.md => {
             let changed = diff::in_all(project.runs(), found.started(&events)?, &events);
             println!("{}", report::markdown(&page, changed.as_ref()));
         }
         None if args.json => crate::output::print_json(&report::json(&page)),
-        None => println!("{}", report::screen(&page, found.short(), text::width())),
+        None => println!("{}", report::terminal(&page, found.short(), format::width())),
     }
     match error {
         Some(error) => Err(found.unreadable(&error)),
@@ -66,11 +66,13 @@ pub fn report(global: &Global, args: &Args) -> Result {
 
 fn write(file: &Path, html: &str) -> Result<()> {
     if file.as_os_str() == "-" {
-        crate::outlet::wrote(io::stdout().lock().write_all(&known_secrets::removed(html.as_bytes())));
+        crate::output_queue::check_written(
+            io::stdout().lock().write_all(&known_secrets::redact(html.as_bytes())),
+        );
         return Ok(());
     }
-    output_file::write(file, &known_secrets::removed(html.as_bytes()), Existing::Replace)
-        .map_err(|error| Error::usage(format!("cannot write to {}: {error}", file.display())))?;
+    output_file::write(file, &known_secrets::redact(html.as_bytes()), Existing::Replace)
+        .map_err(|error| AppError::usage(format!("cannot write to {}: {error}", file.display())))?;
     println!("{}", file.display());
     Ok(())
 }

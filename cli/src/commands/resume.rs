@@ -1,15 +1,16 @@
 //! `unstuck resume`: continues a run.
 
-use unstuck_app::resume::{self, Resume, Resumed};
+use unstuck_app::resume::{self, Resume, ResumeResult};
 use unstuck_core::id::Millis;
 
-use crate::args::{self, Global};
-use crate::driving::{self, Driving};
+use crate::args::{self, GlobalArgs};
 use crate::error::Result;
 use crate::exit;
-use crate::place::{RunArg, Terminal};
-use crate::screen::{self, Mode};
-use crate::typed::UNSTUCK;
+use crate::invocation::UNSTUCK;
+use crate::progress::{self, OutputMode};
+use crate::run_args::RunArg;
+use crate::run_driver::{self, DriveOptions};
+use crate::terminal::Terminal;
 
 /// Arguments of `unstuck resume`.
 #[derive(Debug, clap::Args)]
@@ -24,7 +25,7 @@ pub struct Args {
     #[arg(long, value_name = "DURATION")]
     add_time: Option<Millis>,
     /// Additional US dollars of the run, such as 2.50.
-    #[arg(long, value_name = "AMOUNT", value_parser = args::usd)]
+    #[arg(long, value_name = "AMOUNT", value_parser = args::parse_usd)]
     add_usd: Option<u64>,
     /// Additional tokens of the run.
     #[arg(long, value_name = "N")]
@@ -40,17 +41,17 @@ pub struct Args {
     hint: Option<String>,
     /// The worker.
     #[command(flatten)]
-    successor: Successor,
+    successor: ReplacementWorker,
     /// How the run is shown.
     #[command(flatten)]
-    driving: Driving,
+    driving: DriveOptions,
 }
 
 /// The worker from now on.
 #[derive(Debug, clap::Args)]
-struct Successor {
+struct ReplacementWorker {
     /// Switch to this worker: a client such as codex, several separated by commas, or a command line.
-    #[arg(long, aliases = ["worker", "agent"], value_name = "WORKER", value_parser = args::words)]
+    #[arg(long, aliases = ["worker", "agent"], value_name = "WORKER", value_parser = args::non_blank)]
     with: Option<String>,
     /// Accept the permissions of the workers without asking.
     #[arg(short, long)]
@@ -58,7 +59,7 @@ struct Successor {
 }
 
 /// Resumes the run.
-pub fn resume(global: &Global, args: Args) -> Result {
+pub fn resume(global: &GlobalArgs, args: Args) -> Result {
     let options = args.driving;
     let request = Resume {
         run: args.run.run,
@@ -72,12 +73,12 @@ pub fn resume(global: &Global, args: Args) -> Result {
         successor: args.successor.with.map(|with| (with, args.successor.yes)),
     };
     match resume::resume(&global.project()?, request, &options.terms(), &Terminal)? {
-        Resumed::Ready(ready) => driving::resume(&options, *ready),
-        Resumed::Complete { story, .. } if options.mode() == Mode::Json => {
-            crate::output::print_json_line(&screen::end_json(&story, false));
+        ResumeResult::Ready(ready) => run_driver::resume(&options, *ready),
+        ResumeResult::Complete { story, .. } if options.mode() == OutputMode::Json => {
+            crate::output::print_json_line(&progress::end_json(&story, false));
             Ok(exit::OK)
         }
-        Resumed::Complete { short, .. } => {
+        ResumeResult::Complete { short, .. } => {
             println!("run {short} is complete: there is nothing to go on with");
             println!("next: {UNSTUCK} show {short}");
             Ok(exit::OK)

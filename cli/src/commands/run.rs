@@ -5,19 +5,19 @@ use std::path::PathBuf;
 
 use unstuck_app::goal::Goal;
 use unstuck_app::person::Person as _;
-use unstuck_app::start::{self, Prepared, Request};
-use unstuck_app::workflows::Reading;
+use unstuck_app::start::{self, PreparedRun, RunRequest};
+use unstuck_app::workflows::WorkflowReadOptions;
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::Baseline;
-use unstuck_replay::Story;
+use unstuck_replay::RunSummary;
 
 use super::detach;
-use crate::args::{self, Global};
-use crate::driving::{self, Driving, Shown};
+use crate::args::{self, GlobalArgs};
 use crate::error::Result;
-use crate::place::Terminal;
-use crate::screen::{self, Mode};
-use crate::{text, typed};
+use crate::progress::{self, OutputMode};
+use crate::run_driver::{self, DisplayState, DriveOptions};
+use crate::terminal::Terminal;
+use crate::{format, invocation};
 
 mod scope;
 
@@ -35,29 +35,29 @@ pub struct Args {
     what: String,
     /// Worker: a client such as claude, several separated by commas as fallbacks, or a command line that reads a prompt
     /// on standard input and prints its answer [default: the first installed client].
-    #[arg(long, aliases = ["worker", "agent"], value_name = "WORKER", value_parser = args::words)]
+    #[arg(long, aliases = ["worker", "agent"], value_name = "WORKER", value_parser = args::non_blank)]
     with: Option<String>,
     /// Command that must succeed [default: the tests of the project] (can be repeated).
-    #[arg(long = "check", value_name = "COMMAND", value_parser = args::words)]
+    #[arg(long = "check", value_name = "COMMAND", value_parser = args::non_blank)]
     checks: Vec<String>,
     /// Command that must not show new failures compared with the baseline (can be repeated).
-    #[arg(long = "no-new-failures", alias = "no-worse", value_name = "COMMAND", value_parser = args::words)]
+    #[arg(long = "no-new-failures", alias = "no-worse", value_name = "COMMAND", value_parser = args::non_blank)]
     no_worse: Vec<String>,
     /// Reports that the checks write, such as 'target/**/TEST-*.xml' (can be repeated).
-    #[arg(long = "report", value_name = "PATTERN", value_parser = args::words)]
+    #[arg(long = "report", value_name = "PATTERN", value_parser = args::non_blank)]
     reports: Vec<String>,
     /// Accept the claim of the worker if it changed a file; no command is run.
     #[arg(long = "trust-worker", alias = "claim", conflicts_with_all = ["checks", "no_worse", "baseline", "observations"])]
     claim: bool,
     /// Agent that judges the work after all checks pass, or alone if there are none: a client or a command line.
     /// It works in a copy of the workspace. The log calls it closer, or checker if it judges alone.
-    #[arg(long = "reviewer", alias = "judge", value_name = "WORKER", conflicts_with = "claim", value_parser = args::words)]
+    #[arg(long = "reviewer", alias = "judge", value_name = "WORKER", conflicts_with = "claim", value_parser = args::non_blank)]
     judge: Option<String>,
     /// Model of the worker.
-    #[arg(long, value_name = "NAME", value_parser = args::words)]
+    #[arg(long, value_name = "NAME", value_parser = args::non_blank)]
     model: Option<String>,
     /// Command line that runs all agents, such as 'docker run ...'.
-    #[arg(long = "wrapper", alias = "wrap", value_name = "COMMAND", value_parser = args::words)]
+    #[arg(long = "wrapper", alias = "wrap", value_name = "COMMAND", value_parser = args::non_blank)]
     wrap: Option<String>,
     /// Also run the commands of --check and --no-new-failures in the wrapper [default: true].
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", requires = "wrap")]
@@ -87,11 +87,11 @@ pub struct Args {
     #[arg(long, value_name = "DURATION")]
     max_time: Option<Millis>,
     /// Command to run after the run ends, except by Ctrl-C; it reads a JSON summary [default: from the file].
-    #[arg(long, value_name = "COMMAND", value_parser = args::words)]
+    #[arg(long, value_name = "COMMAND", value_parser = args::non_blank)]
     notify: Option<String>,
     /// The limits of cost, and the permissions.
     #[command(flatten)]
-    means: Means,
+    means: BudgetArgs,
     /// Run in the background; see `unstuck status` and `unstuck stop`.
     #[arg(short, long)]
     detach: bool,
@@ -103,13 +103,13 @@ pub struct Args {
     here: bool,
     /// The options of other programs that have no effect.
     #[command(flatten)]
-    foreign: Foreign,
+    foreign: RoboppiCompat,
     /// The options of reading a workflow file.
     #[command(flatten)]
-    reading: ReadingArgs,
+    reading: WorkflowArgs,
     /// The options of a command that drives a run.
     #[command(flatten)]
-    driving: Driving,
+    driving: DriveOptions,
 }
 
 impl Args {
@@ -134,9 +134,9 @@ impl Args {
     }
 
     /// Returns the same for the use case.
-    fn request(&self) -> Request {
+    fn request(&self) -> RunRequest {
         let means = &self.means;
-        Request {
+        RunRequest {
             goal: Goal {
                 text: self.what.clone(),
                 with: self.with.clone(),
@@ -173,7 +173,7 @@ impl Args {
 
 /// Options of Roboppi about its processes, of which Unstuck has one: accepted, so that command lines need no change.
 #[derive(Clone, Debug, clap::Args)]
-struct Foreign {
+struct RoboppiCompat {
     #[arg(long, hide = true)]
     supervised: bool,
     #[arg(long, hide = true)]
@@ -188,7 +188,7 @@ struct Foreign {
     keepalive: Option<Option<String>>,
 }
 
-impl Foreign {
+impl RoboppiCompat {
     /// Returns the options that are given.
     fn given(&self) -> impl Iterator<Item = &'static str> {
         let given = [
@@ -205,9 +205,9 @@ impl Foreign {
 
 /// The limits of cost, and the permissions of the workers.
 #[derive(Clone, Debug, clap::Args)]
-struct Means {
+struct BudgetArgs {
     /// Maximum cost of the run in US dollars, such as 5 or 2.50.
-    #[arg(long, value_name = "AMOUNT", value_parser = args::usd)]
+    #[arg(long, value_name = "AMOUNT", value_parser = args::parse_usd)]
     max_usd: Option<u64>,
     /// Maximum tokens of the run, of all kinds together.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -225,7 +225,7 @@ struct Means {
 
 /// The options of reading a workflow file.
 #[derive(Clone, Debug, clap::Args)]
-pub struct ReadingArgs {
+pub struct WorkflowArgs {
     /// Agent catalog; later ones take precedence (can be repeated).
     #[arg(long = "agents", value_name = "FILE")]
     agents: Vec<PathBuf>,
@@ -234,18 +234,18 @@ pub struct ReadingArgs {
     strict: bool,
 }
 
-impl ReadingArgs {
+impl WorkflowArgs {
     /// Returns the same for the use cases.
-    pub fn reading(&self, iterations: Option<u32>) -> Reading {
-        Reading { agents: self.agents.clone(), strict: self.strict, iterations }
+    pub fn reading(&self, iterations: Option<u32>) -> WorkflowReadOptions {
+        WorkflowReadOptions { agents: self.agents.clone(), strict: self.strict, iterations }
     }
 }
 
 /// Runs the workflow.
-pub fn run(global: &Global, args: Args) -> Result {
+pub fn run(global: &GlobalArgs, args: Args) -> Result {
     let terms = args.driving.terms();
     if global.detached {
-        let prepared = detach::taken_over(&global.place(), &terms)?;
+        let prepared = detach::receive_handoff(&global.place(), &terms)?;
         return drive(&args.driving, prepared, false);
     }
     for option in args.foreign.given() {
@@ -258,22 +258,22 @@ pub fn run(global: &Global, args: Args) -> Result {
     if args.detach {
         return detach::start(&prepared);
     }
-    let is_shown = args.driving.mode() == Mode::Plain;
+    let is_shown = args.driving.mode() == OutputMode::Plain;
     drive(&args.driving, prepared, is_shown)
 }
 
 /// Drives a run. Clients are asked for their versions only where it `is_shown`.
-fn drive(options: &Driving, prepared: Prepared, is_shown: bool) -> Result {
+fn drive(options: &DriveOptions, prepared: PreparedRun, is_shown: bool) -> Result {
     let started = &prepared.started;
     let versions =
         if is_shown { unstuck_app::client_version::numbers(&started.workflow) } else { BTreeMap::new() };
-    let mut header = screen::header(started, &prepared.short, prepared.branches.facts.as_ref(), &versions);
+    let mut header = progress::header(started, &prepared.short, prepared.branches.facts.as_ref(), &versions);
     for (word, line) in [("files", prepared.files()), ("before", prepared.before.clone())] {
-        if let Some(line) = line.map(|line| typed::again(&line)) {
-            header.push_str(&format!("\n  {word:<7}  {}", text::wrap(&line, text::width(), 11)));
+        if let Some(line) = line.map(|line| invocation::command_line(&line)) {
+            header.push_str(&format!("\n  {word:<7}  {}", format::wrap(&line, format::width(), 11)));
         }
     }
     header.push_str(&prepared.checkout());
     let (drive, driving) = prepared.ready(options.terms());
-    driving::drive(options, &driving, drive, Shown { header, before: Story::default() })
+    run_driver::drive(options, &driving, drive, DisplayState { header, before: RunSummary::default() })
 }

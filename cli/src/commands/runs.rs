@@ -1,16 +1,16 @@
 //! `unstuck` and `unstuck runs`: what ran, and what needs a person first.
 
-use unstuck_app::listing::{Listing, Summary, Total};
+use unstuck_app::listing::{RunList, Summary, Total};
 use unstuck_app::overview;
-use unstuck_app::project::Project;
+use unstuck_app::project::ProjectRuns;
 use unstuck_app::status::Status;
 use unstuck_core::id::{Millis, RunId, Timestamp};
-use unstuck_replay::Story;
+use unstuck_replay::RunSummary;
 
-use crate::args::Global;
-use crate::error::{Error, Result};
-use crate::typed::UNSTUCK;
-use crate::{exit, screen, text};
+use crate::args::GlobalArgs;
+use crate::error::{AppError, Result};
+use crate::invocation::UNSTUCK;
+use crate::{exit, format, progress};
 
 /// Arguments of `unstuck runs`.
 #[derive(Debug, clap::Args)]
@@ -67,7 +67,7 @@ impl Row {
 }
 
 /// Prints the overview: the output of `unstuck` without a command.
-pub fn overview(global: &Global, json: bool) -> Result {
+pub fn overview(global: &GlobalArgs, json: bool) -> Result {
     let number = if json { LISTED } else { OVERVIEW };
     let page = page(global, number, 1, format!("{UNSTUCK} runs"))?;
     if json {
@@ -81,13 +81,13 @@ pub fn overview(global: &Global, json: bool) -> Result {
         );
         return Ok(exit::OK);
     }
-    println!("{}", table(&page, text::now(), text::width()));
+    println!("{}", table(&page, format::now(), format::width()));
     println!("\nmore: {UNSTUCK} show RUN    {UNSTUCK} why RUN    unstuck --help");
     Ok(exit::OK)
 }
 
 /// Lists runs.
-pub fn runs(global: &Global, args: &Args) -> Result {
+pub fn runs(global: &GlobalArgs, args: &Args) -> Result {
     let (number, next) = (args.limit, args.page.saturating_add(1));
     let more = match number {
         LISTED => format!("{UNSTUCK} runs --page {next}"),
@@ -99,11 +99,11 @@ pub fn runs(global: &Global, args: &Args) -> Result {
     } else if page.total.runs == 0 {
         nothing(global);
     } else if page.rows.is_empty() {
-        let runs = text::count(page.total.runs, "run");
-        return Err(Error::usage(format!("there is no page {}: the list has {runs}", args.page))
+        let runs = format::count(page.total.runs, "run");
+        return Err(AppError::usage(format!("there is no page {}: the list has {runs}", args.page))
             .hint(format!("{UNSTUCK} runs")));
     } else {
-        println!("{}", table(&page, text::now(), text::width()));
+        println!("{}", table(&page, format::now(), format::width()));
     }
     Ok(exit::OK)
 }
@@ -114,22 +114,22 @@ fn print_json(page: &Page) {
 }
 
 /// Says that nothing has run, and where else something has.
-fn nothing(global: &Global) {
+fn nothing(global: &GlobalArgs) {
     println!("nothing has run here yet");
-    for listed in Project::elsewhere(&global.place()) {
+    for listed in ProjectRuns::elsewhere(&global.place()) {
         println!("elsewhere: {listed}");
     }
 }
 
 /// Returns a page of the list of all runs. `more` is the command that shows the rest.
-fn page(global: &Global, number: u32, page: u32, more: String) -> Result<Page> {
+fn page(global: &GlobalArgs, number: u32, page: u32, more: String) -> Result<Page> {
     let project = global.project()?;
     let number = usize::try_from(number).unwrap_or(usize::MAX);
     let begin = number.saturating_mul(usize::try_from(page).unwrap_or(usize::MAX).saturating_sub(1));
-    let examine = |run: &RunId| overview::examine(&project, run);
-    let mut listing = Listing::open(project.runs(), &examine).map_err(|error| project.unlisted(&error))?;
+    let examine = |run: &RunId| overview::examine(project.plain(run));
+    let mut listing = RunList::open(project.runs(), &examine).map_err(|error| project.list_error(&error))?;
     let end = begin.saturating_add(number);
-    let rows = listing.page(begin..end).map_err(|error| project.unlisted(&error))?;
+    let rows = listing.page(begin..end).map_err(|error| project.list_error(&error))?;
     let rows = rows.into_iter().map(|of| {
         let is_at_work = matches!(of.standing, Status::Running | Status::Waiting);
         let stopped = is_at_work.then(|| project.plain(&of.run).stopped_supervisor()).flatten();
@@ -144,15 +144,15 @@ fn page(global: &Global, number: u32, page: u32, more: String) -> Result<Page> {
 fn table(page: &Page, now: Timestamp, width: usize) -> String {
     let mut lines: Vec<String> = page.rows.iter().flat_map(|row| lines(row, now, width)).collect();
     if let Some((rest, command)) = &page.more {
-        lines.push(text::wrap(&format!("and {rest} more: {command}"), width, 2));
+        lines.push(format::wrap(&format!("and {rest} more: {command}"), width, 2));
     }
     let total = &page.total;
     if total.runs > 1 {
         let parts =
-            screen::brief(&total.spent).into_iter().chain([text::count(total.iterations, "iteration")]);
+            progress::brief(&total.spent).into_iter().chain([format::count(total.iterations, "iteration")]);
         let parts = parts.collect::<Vec<_>>().join(" · ");
-        let total = format!("total of {}: {parts}", text::count(total.runs, "run"));
-        lines.push(text::wrap(&total, width, 2));
+        let total = format!("total of {}: {parts}", format::count(total.runs, "run"));
+        lines.push(format::wrap(&total, width, 2));
     }
     lines.join("\n")
 }
@@ -165,9 +165,10 @@ const WIDE: usize = 130;
 
 fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
     let iterations = row.of.iterations;
-    let took = text::span(row.took(now));
-    let when = text::ago(row.of.started_at, now);
-    let (cost, name) = (screen::brief(&row.of.spent).unwrap_or_default(), text::cut(&row.of.workflow, 24));
+    let took = format::duration(row.took(now));
+    let when = format::relative_time(row.of.started_at, now);
+    let (cost, name) =
+        (progress::brief(&row.of.spent).unwrap_or_default(), format::cut(&row.of.workflow, 24));
     let (head, next) = (format!("  {:<6} {}", row.short, row.of.word), row.next());
     let numbers = || format!("{iterations:>3} it  {took:>9}  {cost:<14}  {when:<12}");
     let below = |said: &str| below(said, width);
@@ -176,12 +177,12 @@ fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
         NARROW.. => vec![format!("{head:<26} {}", numbers()), format!("         {name:<24}  {next}")],
         _ => {
             let numbers = [format!("{iterations} it"), took, cost, when];
-            let numbers: Vec<String> = numbers.into_iter().filter(|it| !it.is_empty()).collect();
+            let numbers: Vec<String> = numbers.into_iter().filter(|number| !number.is_empty()).collect();
             let command = format!("         {next}");
             vec![head, below(&numbers.join(" · ")), below(&name), command]
         }
     };
-    lines.extend(row.stopped.map(|pid| below(&text::stopped(pid))));
+    lines.extend(row.stopped.map(|pid| below(&format::stopped_process(pid))));
     lines.extend(row.of.waits.iter().map(|waits| below(&waiting(waits, now))));
     lines.extend(row.of.needs.iter().map(|needs| below(&format!("needs: {needs}"))));
     lines.extend(row.of.trouble.as_ref().map(|why| below(why)));
@@ -189,19 +190,19 @@ fn lines(row: &Row, now: Timestamp, width: usize) -> Vec<String> {
 }
 
 /// Returns how long a run has worked on which a supervisor works now.
-pub(super) fn so_far(story: &Story, now: Timestamp) -> Millis {
+pub(super) fn so_far(story: &RunSummary, now: Timestamp) -> Millis {
     story.took.plus(now.since(story.last_at))
 }
 
 /// Says until when a run waits, and for what.
 pub(super) fn waiting((until, why): &(Timestamp, String), now: Timestamp) -> String {
-    format!("waits until {} (in {}): {why}", text::moment(*until), text::span(until.since(now)))
+    format!("waits until {} (in {}): {why}", format::timestamp(*until), format::duration(until.since(now)))
 }
 
 /// Returns what is said below the word for a run.
 fn below(said: &str, width: usize) -> String {
     const LONGEST: usize = 200;
-    format!("         {}", text::wrap(&text::cut(said, LONGEST), width, 9))
+    format!("         {}", format::wrap(&format::cut(said, LONGEST), width, 9))
 }
 
 fn as_json(row: &Row) -> serde_json::Value {
@@ -216,7 +217,7 @@ fn as_json(row: &Row) -> serde_json::Value {
         "iterations": of.iterations,
         "needs": of.needs,
         "waits_until": of.waits.as_ref().map(|(until, _)| until),
-        "spent": screen::spent_json(of.spent),
+        "spent": progress::spent_json(of.spent),
         "trouble": of.trouble,
         "next": row.next(),
     })
@@ -225,7 +226,7 @@ fn as_json(row: &Row) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
-    use unstuck_core::cost::{Spent, Sum};
+    use unstuck_core::cost::{CostTotal, Spend};
     use unstuck_core::event::RunOutcome;
 
     use super::*;
@@ -238,7 +239,8 @@ mod tests {
             ("7c1f", "fix parser", Some(RunOutcome::Complete), Status::Complete, 7, Some(980_000)),
         ];
         let rows = runs.into_iter().map(|(short, workflow, outcome, standing, minutes, micro_usd)| {
-            let reported = micro_usd.map_or_else(Sum::default, |micro_usd| Sum { micro_usd, calls: 1 });
+            let reported =
+                micro_usd.map_or_else(CostTotal::default, |micro_usd| CostTotal { micro_usd, calls: 1 });
             let of = Summary {
                 run: short.into(),
                 started_at: Timestamp(0),
@@ -246,10 +248,10 @@ mod tests {
                 workflow: workflow.to_owned(),
                 workspace: "/w".to_owned(),
                 standing,
-                word: standing.word(outcome).to_owned(),
+                word: standing.label(outcome).to_owned(),
                 iterations: 0,
                 took: Millis(minutes * 60_000),
-                spent: Spent { calls: 1, reported, tokens_unknown: 1, ..Spent::default() },
+                spent: Spend { calls: 1, reported, tokens_unknown: 1, ..Spend::default() },
                 needs: None,
                 waits: None,
                 next: format!("unstuck why {short}"),
@@ -339,7 +341,7 @@ mod tests {
         ] {
             let mut row = night().remove(0);
             (row.of.standing, row.of.took, row.of.last_at) = (standing, Millis(2000), Timestamp(1000));
-            assert_eq!(text::span(row.took(Timestamp(11_000))), took, "{standing:?}");
+            assert_eq!(format::duration(row.took(Timestamp(11_000))), took, "{standing:?}");
         }
     }
 

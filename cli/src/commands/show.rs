@@ -1,18 +1,18 @@
 //! `unstuck show`: a run on one screen.
 
-use unstuck_app::project::Found;
+use unstuck_app::run_handle::RunHandle;
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Millis, StepId, Timestamp};
 use unstuck_core::{Event, RunState};
-use unstuck_replay::{IterationStory, StepStory, Story};
+use unstuck_replay::{IterationSummary, RunSummary, StepSummary};
 
 use super::runs::{so_far, waiting};
-use crate::args::Global;
+use crate::args::GlobalArgs;
 use crate::error::Result;
-use crate::place::RunArg;
-use crate::typed::UNSTUCK;
-use crate::{exit, screen, text};
+use crate::invocation::UNSTUCK;
+use crate::run_args::RunArg;
+use crate::{exit, format, progress};
 
 /// Arguments of `unstuck show`.
 #[derive(Debug, clap::Args)]
@@ -26,16 +26,16 @@ pub struct Args {
 }
 
 /// Shows the run.
-pub fn show(global: &Global, args: &Args) -> Result {
+pub fn show(global: &GlobalArgs, args: &Args) -> Result {
     let project = global.project()?;
     let found = project.find(&args.run.run)?;
-    let (events, error) = found.good_events()?;
+    let (events, error) = found.valid_events()?;
     if events.is_empty() {
-        return Err(error.map_or_else(|| found.never_started(), |error| found.unreadable(&error)));
+        return Err(error.map_or_else(|| found.no_first_event(), |error| found.unreadable(&error)));
     }
-    let story = Story::of(&events);
+    let story = RunSummary::from_events(&events);
     if args.json {
-        crate::output::print_json(&screen::end_json(&story, found.is_live()));
+        crate::output::print_json(&progress::end_json(&story, found.is_live()));
     } else {
         let is_complete = story.outcome == Some(RunOutcome::Complete);
         let started = found.started(&events).ok().filter(|_| is_complete);
@@ -48,15 +48,19 @@ pub fn show(global: &Global, args: &Args) -> Result {
     }
 }
 
-fn print(found: &Found, story: &Story, events: &[Event], changed: Option<&Diffstat>) {
+fn print(found: &RunHandle, story: &RunSummary, events: &[Event], changed: Option<&Diffstat>) {
     // Waits of steps matter only while the run is open.
     let state = story.outcome.is_none().then(|| RunState::of(events));
     let head = format!("run {} · {} in {}", found.short(), story.workflow, story.workspace);
     println!(
         "{}",
-        text::wrap(&head, text::width(), 2).replacen(found.short(), &text::bold(found.short()), 1)
+        format::wrap(&head, format::width(), 2).replacen(found.short(), &format::bold(found.short()), 1)
     );
-    println!("started {} UTC · {}", text::moment(story.started_at), text::count(story.last_seq.0, "event"));
+    println!(
+        "started {} UTC · {}",
+        format::timestamp(story.started_at),
+        format::count(story.last_seq.0, "event")
+    );
     for step in &story.steps {
         let open = match (step.iterations.is_empty(), &state) {
             (true, None) => "not begun".to_owned(),
@@ -67,8 +71,8 @@ fn print(found: &Found, story: &Story, events: &[Event], changed: Option<&Diffst
         let end = step.end_sentence.as_ref().unwrap_or(&open);
         println!(
             "\n{}  {}",
-            text::bold(step.id.as_str()),
-            text::wrap(end, text::width(), step.id.as_str().len() + 2)
+            format::bold(step.id.as_str()),
+            format::wrap(end, format::width(), step.id.as_str().len() + 2)
         );
         for iteration in &step.iterations {
             println!("  {}", row(step, iteration));
@@ -76,18 +80,18 @@ fn print(found: &Found, story: &Story, events: &[Event], changed: Option<&Diffst
     }
     println!();
     match story.outcome {
-        Some(_) => println!("{}", screen::end(story, found.short(), changed, None)),
+        Some(_) => println!("{}", progress::end(story, found.short(), changed, None)),
         None if found.is_live() => {
-            let (now, spent) = (text::now(), screen::spent(story));
+            let (now, spent) = (format::now(), progress::spent(story));
             if let Some(pid) = found.stopped_supervisor() {
-                println!("{}", text::wrap(&text::stopped(pid), text::width(), 2));
+                println!("{}", format::wrap(&format::stopped_process(pid), format::width(), 2));
             }
             println!("{}", running(story.waits().as_ref(), so_far(story, now), &spent, found.short(), now));
         }
         None => println!(
             "INTERRUPTED: its supervisor is gone since {}{}\nnext: {UNSTUCK} resume {}",
-            text::ago(story.last_at, text::now()),
-            screen::spent(story),
+            format::relative_time(story.last_at, format::now()),
+            progress::spent(story),
             found.short()
         ),
     }
@@ -100,7 +104,7 @@ fn not_begun(state: &RunState, id: &StepId) -> String {
     let others: Vec<&str> = state.waits_for(step).into_iter().map(StepId::as_str).collect();
     match &others[..] {
         [] => "not begun".to_owned(),
-        others if step.works_alone() => {
+        others if step.is_exclusive() => {
             format!("not begun: it works alone, and waits for {}", others.join(", "))
         }
         others => format!("not begun: it waits for {}", others.join(", ")),
@@ -115,28 +119,28 @@ fn running(
     short: &str,
     now: Timestamp,
 ) -> String {
-    let so_far = format!("running, for {} so far{spent}", text::span(took));
+    let so_far = format!("running, for {} so far{spent}", format::duration(took));
     match waits.filter(|(until, _)| *until > now) {
         Some(waits) => {
-            let said = text::wrap(&waiting(waits, now), text::width(), 2);
+            let said = format::wrap(&waiting(waits, now), format::width(), 2);
             format!("{so_far}\n{said}\nnext: {UNSTUCK} retry {short}")
         }
         None => format!("{so_far}\nnext: {UNSTUCK} events {short} -f"),
     }
 }
 
-fn row(step: &StepStory, iteration: &IterationStory) -> String {
-    let decision = step.judged(iteration);
+fn row(step: &StepSummary, iteration: &IterationSummary) -> String {
+    let decision = step.verdict(iteration);
     let why = iteration.why().map_or_else(String::new, |why| format!(": {why}"));
     let at = iteration.verdict.map_or_else(String::new, |seq| format!("  event {seq}"));
     let calls = iteration.worker_calls.max(1);
-    let attempts = if calls > 1 { format!(" ({})", text::count(calls, "attempt")) } else { String::new() };
+    let attempts = if calls > 1 { format!(" ({})", format::count(calls, "attempt")) } else { String::new() };
     let raised = iteration.raised_to.map_or_else(String::new, |stage| format!("  → stage {stage}"));
     let bound = if step.has_loop { format!("of {:<3} ", step.max_iterations) } else { String::new() };
-    let head = format!("#{:<3} {bound}{}  ", iteration.iteration, text::stopwatch(iteration.busy));
+    let head = format!("#{:<3} {bound}{}  ", iteration.iteration, format::clock(iteration.busy));
     let room =
-        text::width().saturating_sub(text::columns(&head) + at.len() + raised.len() + attempts.len() + 4);
-    format!("{head}{}{attempts}{raised}{at}", text::cut(&format!("{decision}{why}"), room))
+        format::width().saturating_sub(format::columns(&head) + at.len() + raised.len() + attempts.len() + 4);
+    format!("{head}{}{attempts}{raised}{at}", format::cut(&format!("{decision}{why}"), room))
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use unstuck_app::stop::supervised;
+use unstuck_app::stop::find_supervised;
 
-use crate::args::Global;
-use crate::error::{Error, Result};
-use crate::place::RunArg;
-use crate::typed::UNSTUCK;
-use crate::{exit, system, text};
+use crate::args::GlobalArgs;
+use crate::error::{AppError, Result};
+use crate::invocation::UNSTUCK;
+use crate::run_args::RunArg;
+use crate::{exit, format, platform};
 
 /// Arguments of `unstuck stop`.
 #[derive(Debug, clap::Args)]
@@ -25,18 +25,18 @@ const POLL: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Asks the supervisor of a run to finish its record, and waits until it has.
-pub fn stop(global: &Global, args: &Args) -> Result {
-    let (found, holder) = supervised(&global.project()?, &args.run.run)?;
+pub fn stop(global: &GlobalArgs, args: &Args) -> Result {
+    let (found, holder) = find_supervised(&global.project()?, &args.run.run)?;
     let short = found.short();
-    system::interrupt(holder.pid).map_err(|error| {
-        Error::usage(format!(
+    platform::interrupt(holder.pid).map_err(|error| {
+        AppError::usage(format!(
             "process {}, which works on run {short}, cannot be asked to stop: {error}",
             holder.pid
         ))
     })?;
     let is_stopped = holder.is_stopped();
     if is_stopped {
-        eprintln!("note: {}; then it ends", text::stopped(holder.pid));
+        eprintln!("note: {}; then it ends", format::stopped_process(holder.pid));
     }
     println!("run {short} finishes its record; the same again, from another terminal: at once");
     let asked = Instant::now();

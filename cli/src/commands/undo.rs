@@ -3,28 +3,30 @@
 use std::path::PathBuf;
 
 use clap_complete::engine::ArgValueCompleter;
-use unstuck_app::error::Error;
+use unstuck_app::error::AppError;
 use unstuck_app::paths;
-use unstuck_app::undo::{ChangedExcluded, ExcludedChange, Plan, Planned, Preview, Request, Restored, Undone};
-use unstuck_core::snapshot::on_one_line;
-use unstuck_core::text::shell::quoted;
+use unstuck_app::undo::{
+    ChangedExcluded, ExcludedChange, Preview, RestoreOutcome, RestorePlan, UndoOutcome, UndoPlan, UndoRequest,
+};
+use unstuck_core::snapshot::single_line;
+use unstuck_core::text::shell::quote_word;
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
 use crate::error::Result;
-use crate::place::Terminal;
-use crate::typed::{self, UNSTUCK};
-use crate::{exit, half_typed, text};
+use crate::invocation::{self, UNSTUCK};
+use crate::terminal::Terminal;
+use crate::{completion_values, exit, format};
 
 /// Arguments of `unstuck undo`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run, and perhaps an event of it: RUN@SEQ, RUN@first, RUN@last.
-    #[arg(default_value = "@last", add = ArgValueCompleter::new(half_typed::run))]
+    #[arg(default_value = "@last", add = ArgValueCompleter::new(completion_values::complete_run))]
     run: String,
     /// The iteration before which the files were so; without it the newest.
     iteration: Option<String>,
     /// The step, where several have such an iteration.
-    #[arg(long, add = ArgValueCompleter::new(half_typed::step))]
+    #[arg(long, add = ArgValueCompleter::new(completion_values::complete_step))]
     step: Option<String>,
     /// Also restore the git state: .git, branches, tags, stash, HEAD, index and configuration.
     #[arg(long)]
@@ -38,8 +40,8 @@ pub struct Args {
 }
 
 /// Puts the files back.
-pub fn undo(global: &Global, args: &Args) -> Result {
-    let request = Request {
+pub fn undo(global: &GlobalArgs, args: &Args) -> Result {
+    let request = UndoRequest {
         run: args.run.clone(),
         iteration: args.iteration.clone(),
         step: args.step.clone(),
@@ -64,8 +66,8 @@ pub fn undo(global: &Global, args: &Args) -> Result {
 }
 
 /// Prints what was done, and what was not.
-fn print(undone: &Undone, args: &Args) {
-    let Undone { planned, restored, .. } = undone;
+fn print(undone: &UndoOutcome, args: &Args) {
+    let UndoOutcome { planned, restored, .. } = undone;
     let has_later =
         [&planned.files.stays, &planned.files.mixed].iter().any(|paths| !args.all && !paths.is_empty());
     let but = match undone.is_whole && restored.files.stayed.is_empty() {
@@ -79,7 +81,7 @@ fn print(undone: &Undone, args: &Args) {
         println!("  .git     {what}");
     }
     if let Some(lacks) = &undone.lacks {
-        println!("  {}", text::wrap(lacks, text::width(), 11));
+        println!("  {}", format::wrap(lacks, format::width(), 11));
     }
 }
 
@@ -90,31 +92,33 @@ fn print_lost(lost: &[ChangedExcluded]) {
         let paths = repositories.iter().filter(|file| file.how == how).map(|file| file.path.clone());
         match &paths.collect::<Vec<_>>()[..] {
             [] => {}
-            [one] => println!("  left     {}: {how}; with --git it comes back", paths::shown(one)),
-            many => println!("  left     repositories {how}, which come back with --git: {}", listed(many)),
+            [one] => println!("  left     {}: {how}; with --git it comes back", paths::display(one)),
+            many => {
+                println!("  left     repositories {how}, which come back with --git: {}", list_text(many))
+            }
         }
     }
     let (gone, other): (Vec<_>, Vec<_>) =
         lost.into_iter().partition(|file| file.how == ExcludedChange::Removed);
     if !gone.is_empty() {
-        println!("  lost     {}", listed(&gone.iter().map(|file| file.path.clone()).collect::<Vec<_>>()));
+        println!("  lost     {}", list_text(&gone.iter().map(|file| file.path.clone()).collect::<Vec<_>>()));
     }
     for ChangedExcluded { path, how, .. } in other {
-        println!("  lost     {}: {how}, and no snapshot holds what it was", paths::shown(path));
+        println!("  lost     {}: {how}, and no snapshot holds what it was", paths::display(path));
     }
 }
 
 /// Says what is left to do, and returns the exit status.
-fn end(undone: &Undone, args: &Args) -> Result {
-    let Undone { planned, restored, .. } = undone;
-    let again = typed::again(&undone.again);
+fn end(undone: &UndoOutcome, args: &Args) -> Result {
+    let UndoOutcome { planned, restored, .. } = undone;
+    let again = invocation::command_line(&undone.again);
     let is_whole = undone.is_whole && (args.all || planned.files.mixed.is_empty()) && !planned.keeps_git;
     if let Some(why) = &undone.unrecorded {
-        return Err(Error::damaged(format!("this was done, but the log does not have its end: {why}"))
+        return Err(AppError::damaged(format!("this was done, but the log does not have its end: {why}"))
             .hint(format!("make room, or mend what is named; then once more: {}", undone.again)));
     }
     if !restored.files.left.is_empty() && !undone.unreadable.is_empty() {
-        let files: Vec<String> = undone.unreadable.iter().map(|path| quoted(path)).collect();
+        let files: Vec<String> = undone.unreadable.iter().map(|path| quote_word(path)).collect();
         println!(
             "to go on: let whom they belong to make them readable (chmod -R u+rwX {}), then: {again}",
             files.join(" ")
@@ -128,59 +132,62 @@ fn end(undone: &Undone, args: &Args) -> Result {
 }
 
 /// Prints the plan.
-fn show(planned: &Planned, what: &str, args: &Args) {
-    let Plan { reverts, stays, mixed, .. } = &planned.files;
+fn show(planned: &UndoPlan, what: &str, args: &Args) {
+    let RestorePlan { reverts, stays, mixed, .. } = &planned.files;
     println!("undo: the files go back to what they were {what}");
     if !reverts.is_empty() {
-        println!("  reverts  {}", listed(reverts));
+        println!("  reverts  {}", list_text(reverts));
     }
     let (word, more) = if args.all { ("reverts", "") } else { ("keeps", "; --all reverts them, too") };
     for (paths, why) in [(stays, "changed after the run"), (mixed, "changed by the run and after it")] {
         if !paths.is_empty() {
             println!(
                 "  {word:<7}  {}",
-                text::wrap(&format!("{} ({why}{more})", listed(paths)), text::width(), 11)
+                format::wrap(&format!("{} ({why}{more})", list_text(paths)), format::width(), 11)
             );
         }
     }
     for what in &planned.later {
-        println!("  .git     {}", text::wrap(&on_one_line(what), text::width(), 11));
+        println!("  .git     {}", format::wrap(&single_line(what), format::width(), 11));
     }
     if planned.keeps_git {
         println!("  keeps    .git as it is, because it changed after the run; --all reverts it, too");
     }
     if !planned.linked.is_empty() {
-        println!("  lost     hard links of {} (the other names keep their content)", listed(&planned.linked));
+        println!(
+            "  lost     hard links of {} (the other names keep their content)",
+            list_text(&planned.linked)
+        );
     }
     println!();
 }
 
-fn print_restored(restored: &Restored, opened: &[PathBuf]) {
+fn print_restored(restored: &RestoreOutcome, opened: &[PathBuf]) {
     for (word, paths) in [("written", &restored.files.written), ("removed", &restored.files.removed)] {
         if !paths.is_empty() {
-            println!("  {word}  {}", listed(paths));
+            println!("  {word}  {}", list_text(paths));
         }
     }
     if !opened.is_empty() {
-        println!("  opened   {}", listed(opened));
+        println!("  opened   {}", list_text(opened));
         println!("           (could not be read; their owner can read them again)");
     }
     if !restored.files.permissions.is_empty() {
-        println!("  mode     {}", listed(&restored.files.permissions));
+        println!("  mode     {}", list_text(&restored.files.permissions));
     }
     if !restored.files.stayed.is_empty() {
-        println!("  stays    {}", listed(&restored.files.stayed));
+        println!("  stays    {}", list_text(&restored.files.stayed));
         println!("           (new, and ignored or no plain file: undo removes none of these)");
     }
     for what in &restored.repository {
-        println!("  .git     {}", on_one_line(what));
+        println!("  .git     {}", single_line(what));
     }
     for left in &restored.files.left {
-        println!("  left     {}: {}", paths::shown(&left.path), left.why);
+        println!("  left     {}: {}", paths::display(&left.path), left.why);
     }
 }
 
 /// Returns how many paths there are, and the first few, below a word.
-pub fn listed(paths: &[PathBuf]) -> String {
-    text::wrap(&paths::listed(paths), text::width(), 11)
+pub fn list_text(paths: &[PathBuf]) -> String {
+    format::wrap(&paths::list_text(paths), format::width(), 11)
 }

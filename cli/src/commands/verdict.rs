@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use unstuck_app::verdict::Verdict;
+use unstuck_app::verdict::VerdictFile;
 
-use crate::error::{Error, Result};
+use crate::error::{AppError, Result};
 use crate::exit;
 
 /// Arguments of `unstuck verdict`.
@@ -70,9 +70,10 @@ pub fn verdict(args: &Args) -> Result {
             );
             return Ok(exit::OK);
         }
-        return Err(Error::usage("no run asks for a verdict here: UNSTUCK_DECISION_FILE is not set").hint(
-            "inside a check it is set; elsewhere name the file: unstuck verdict complete --file PATH",
-        ));
+        return Err(AppError::usage("no run asks for a verdict here: UNSTUCK_DECISION_FILE is not set")
+            .hint(
+                "inside a check it is set; elsewhere name the file: unstuck verdict complete --file PATH",
+            ));
     };
     let is_blocked = args.decision == Decision::Blocked;
     let waits = args.decision == Decision::Waiting;
@@ -81,14 +82,14 @@ pub fn verdict(args: &Args) -> Result {
         ("--retry-after", args.retry_after.is_some(), "waiting", waits),
     ] {
         if is_given && !fits {
-            return Err(Error::usage(format!(
+            return Err(AppError::usage(format!(
                 "{option} goes with the verdict {verdict}; nothing was written"
             ))
             .hint(format!("leave {option} out, or: unstuck verdict {verdict} {option} ...")));
         }
     }
     let decision = args.decision.to_possible_value().expect("no verdict is hidden").get_name().to_owned();
-    let verdict = Verdict {
+    let verdict = VerdictFile {
         decision: decision.clone(),
         reasons: args.reasons.clone(),
         fingerprints: args.fingerprints.clone(),

@@ -1,13 +1,13 @@
 //! `unstuck verify`: the whole log of a run: chain, payloads, mirror, decisions.
 
-use unstuck_app::verify::{CheckedSnapshots, Verified};
+use unstuck_app::verify::{CheckedSnapshots, VerifyReport};
 use unstuck_core::event::RunOutcome;
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
 use crate::commands::replay;
 use crate::error::Result;
-use crate::place::RunArg;
-use crate::{exit, text};
+use crate::run_args::RunArg;
+use crate::{exit, format};
 
 /// Arguments of `unstuck verify`.
 #[derive(Debug, clap::Args)]
@@ -24,10 +24,10 @@ pub struct Args {
 }
 
 /// Checks the log.
-pub fn verify(global: &Global, args: &Args) -> Result {
+pub fn verify(global: &GlobalArgs, args: &Args) -> Result {
     let project = global.project()?;
     let found = project.find(&args.run.run)?;
-    let Verified { recheck, is_store_checked, payloads, payloads_missing, snapshots: kept } =
+    let VerifyReport { recheck, is_store_checked, payloads, payloads_missing, snapshots: kept } =
         unstuck_app::verify::verify(&project, &found, args.rebuild_store)?;
     if args.json {
         crate::output::print_json(&serde_json::json!({
@@ -44,14 +44,14 @@ pub fn verify(global: &Global, args: &Args) -> Result {
             true => "store and events.jsonl agree",
             false => "events.jsonl is whole (the run is live)",
         };
-        let payloads = text::count(payloads, "payload");
+        let payloads = format::count(payloads, "payload");
         println!(
             "run {}: {} events, the chain is unbroken; {what}; {payloads} whole",
             found.short(),
             recheck.events
         );
         if payloads_missing > 0 {
-            let missing = text::count(payloads_missing, "payload");
+            let missing = format::count(payloads_missing, "payload");
             println!(
                 "{missing} not there: prompts, outputs and reports, which an export leaves out; no decision rests on them, but \
                  `replay --reparse` does"
@@ -69,11 +69,11 @@ pub fn verify(global: &Global, args: &Args) -> Result {
 /// Prints what was found of the snapshots.
 fn print_snapshots(kept: &CheckedSnapshots) {
     if kept.snapshots > 0 && kept.damaged.is_none() {
-        let (count, objects) = (text::count(kept.snapshots, "snapshot"), kept.objects);
+        let (count, objects) = (format::count(kept.snapshots, "snapshot"), kept.objects);
         println!("{count} of the workspace, all of their {objects} objects whole");
     }
     if kept.missing > 0 {
-        let missing = text::count(kept.missing, "snapshot");
+        let missing = format::count(kept.missing, "snapshot");
         println!("{missing} not there, which an export leaves out: no diff, undo and checkout can use them");
     }
 }

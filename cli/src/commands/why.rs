@@ -1,16 +1,16 @@
 //! `unstuck why`: the chain of evidence for an end, or for the latest decision.
 
 use clap_complete::engine::ArgValueCompleter;
-use unstuck_app::point;
+use unstuck_app::run_revision;
 use unstuck_core::id::Seq;
-use unstuck_replay::{Prompt, Why};
+use unstuck_replay::{EvidenceChain, Prompt};
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
+use crate::completion_values;
 use crate::error::Result;
-use crate::half_typed;
-use crate::place::RunArg;
-use crate::typed::UNSTUCK;
-use crate::{exit, text};
+use crate::invocation::UNSTUCK;
+use crate::run_args::RunArg;
+use crate::{exit, format};
 
 /// Arguments of `unstuck why`.
 #[derive(Debug, clap::Args)]
@@ -19,7 +19,7 @@ pub struct Args {
     #[command(flatten)]
     run: RunArg,
     /// The step; without it the run as a whole.
-    #[arg(add = ArgValueCompleter::new(half_typed::step))]
+    #[arg(add = ArgValueCompleter::new(completion_values::complete_step))]
     step: Option<String>,
     /// One event, instead of the end.
     #[arg(long, value_name = "EVENT", conflicts_with = "step")]
@@ -30,24 +30,24 @@ pub struct Args {
 }
 
 /// Prints the chain.
-pub fn why(global: &Global, args: &Args) -> Result {
+pub fn why(global: &GlobalArgs, args: &Args) -> Result {
     let project = global.project()?;
     let found = project.find(&args.run.run)?;
     let events = found.events()?;
-    let step = args.step.as_deref().map(|name| point::known_step(&events, name)).transpose()?;
+    let step = args.step.as_deref().map(|name| run_revision::known_step(&events, name)).transpose()?;
     let why = match args.at.map(Seq) {
         Some(seq) => Some(
-            unstuck_replay::why_at(&events, seq)
-                .ok_or_else(|| point::no_event(found.short(), point::last_of(&events), seq))?,
+            unstuck_replay::evidence_chain_at(&events, seq)
+                .ok_or_else(|| run_revision::no_event(found.short(), run_revision::last_of(&events), seq))?,
         ),
-        None => unstuck_replay::why(&events, step.as_ref()),
+        None => unstuck_replay::evidence_chain(&events, step.as_ref()),
     };
     if args.json {
         crate::output::print_json(&why);
     } else if let Some(why) = why {
         print(&why);
         if let Some(prompt) = &why.prompt {
-            println!("{}", followed(prompt));
+            println!("{}", next_activity(prompt));
         }
         if let Some(seq) = why.went_on {
             println!("the run went on after it (event {seq})");
@@ -60,20 +60,20 @@ pub fn why(global: &Global, args: &Args) -> Result {
 }
 
 /// Says what the worker was asked because of the decision.
-fn followed(prompt: &Prompt) -> String {
+fn next_activity(prompt: &Prompt) -> String {
     let from = match &prompt.templates[..] {
         [] => "the built-in text".to_owned(),
         files => files.join(", "),
     };
     let line = format!("then the worker was asked (event {}), with {from}", prompt.seq);
-    text::wrap(&line, text::width(), 2)
+    format::wrap(&line, format::width(), 2)
 }
 
-fn print(why: &Why) {
+fn print(why: &EvidenceChain) {
     for link in &why.links {
         let indent = link.depth * 2;
         let head = format!("{}{:<9}", " ".repeat(indent), format!("event {}", link.seq));
-        println!("{head} {}", text::wrap(&link.what, text::width(), text::columns(&head) + 1));
+        println!("{head} {}", format::wrap(&link.what, format::width(), format::columns(&head) + 1));
         if link.depth > 0 || link.evidence.is_empty() {
             continue;
         }

@@ -1,11 +1,11 @@
 //! `unstuck workers`: the workers that are known, whether they are installed, their permissions, and how they are called.
 
-use unstuck_app::clients::{self, ClientStatus, Permissions, Request};
-use unstuck_app::login::Login;
+use unstuck_app::clients::{self, ClientListRequest, ClientPermissions, ClientStatus};
+use unstuck_app::login_status::Login;
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
 use crate::error::Result;
-use crate::{exit, text};
+use crate::{exit, format};
 
 /// Arguments of `unstuck workers`.
 #[derive(Debug, clap::Args)]
@@ -22,14 +22,14 @@ pub struct Args {
 }
 
 /// Lists the workers, or shows one.
-pub fn workers(global: &Global, args: &Args) -> Result {
-    let request = Request { name: args.name.as_deref(), acknowledge: args.acknowledge };
+pub fn workers(global: &GlobalArgs, args: &Args) -> Result {
+    let request = ClientListRequest { name: args.name.as_deref(), acknowledge: args.acknowledge };
     let workers = clients::list(&global.place(), &request)?;
     match (args.json, workers.as_slice()) {
         (true, [one]) if args.name.is_some() => crate::output::print_json(one),
         (true, workers) => crate::output::print_json(&workers),
-        (false, [one]) if args.name.is_some() => print!("{}", in_full(one, text::width())),
-        (false, workers) => print!("{}", list(workers, text::width())),
+        (false, [one]) if args.name.is_some() => print!("{}", in_full(one, format::width())),
+        (false, workers) => print!("{}", list(workers, format::width())),
     }
     Ok(exit::OK)
 }
@@ -40,7 +40,7 @@ fn list(workers: &[ClientStatus], columns: usize) -> String {
     let mut lines = String::new();
     for worker in workers {
         let mut said = worker.version.words();
-        if let Some(described) = worker.described() {
+        if let Some(described) = worker.source_text() {
             said = format!("{said}; {described}");
         }
         if worker.path.is_some() {
@@ -51,7 +51,7 @@ fn list(workers: &[ClientStatus], columns: usize) -> String {
                 worker.permissions.all
             );
         }
-        lines.push_str(&format!("{:<indent$}{}\n", worker.name, text::wrap(&said, columns, indent)));
+        lines.push_str(&format!("{:<indent$}{}\n", worker.name, format::wrap(&said, columns, indent)));
     }
     lines + "\nnext: unstuck workers NAME shows one in full\n"
 }
@@ -69,10 +69,10 @@ fn in_full(worker: &ClientStatus, columns: usize) -> String {
     } else {
         format!("no; unstuck workers {} --trust", worker.name)
     };
-    let Permissions { read, edit, all } = &worker.permissions;
+    let ClientPermissions { read, edit, all } = &worker.permissions;
     let rows = [
         ("worker", format!("{}: {}", worker.name, worker.title)),
-        ("program", worker.described().unwrap_or_default()),
+        ("program", worker.source_text().unwrap_or_default()),
         ("version", format!("{}{path}", worker.version.words())),
         ("login", login),
         ("supports", worker.supports.words()),
@@ -83,21 +83,22 @@ fn in_full(worker: &ClientStatus, columns: usize) -> String {
         ("call", worker.call.join(" ")),
     ];
     let rows = rows.into_iter().filter(|(_, said)| !said.is_empty());
-    rows.map(|(key, said)| format!("{key:<INDENT$}{}\n", text::wrap(&said, columns, INDENT))).collect()
+    rows.map(|(key, said)| format!("{key:<INDENT$}{}\n", format::wrap(&said, columns, INDENT))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
     use unstuck_app::client_version::Version;
-    use unstuck_app::place::Place;
+    use unstuck_app::project_location::ProjectLocation;
 
     use super::*;
 
     fn worker(name: &str, login: Login) -> ClientStatus {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place { directory: Some(folder.path().into()), store: Some("memory:".to_owned()) };
-        let request = Request { name: Some(name), ..Request::default() };
+        let place =
+            ProjectLocation { directory: Some(folder.path().into()), store: Some("memory:".to_owned()) };
+        let request = ClientListRequest { name: Some(name), ..ClientListRequest::default() };
         ClientStatus {
             path: Some(format!("/opt/bin/{name}").into()),
             version: Version::Reported("1.2.3".to_owned()),

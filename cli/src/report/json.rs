@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use unstuck_core::event::RunOutcome;
 
-use super::{Page, Row, cost_usd, outcome, rows, usd};
+use super::{IterationRow, ReportData, cost_usd, outcome, rows, usd};
 
 /// Returns the facts of the report.
-pub fn json(page: &Page) -> Value {
+pub fn json(page: &ReportData) -> Value {
     let story = &page.report.story;
     let steps = page.report.steps().map(|(step, report)| {
         json!({
@@ -37,10 +37,10 @@ pub fn json(page: &Page) -> Value {
     })
 }
 
-fn iteration(row: &Row<'_>) -> Value {
+fn iteration(row: &IterationRow<'_>) -> Value {
     let story = row.story;
     let diff = story.diffstat.as_ref();
-    let diff = diff.map(|it| json!({"files": it.count(), "added": it.added, "removed": it.removed}));
+    let diff = diff.map(|stat| json!({"files": stat.count(), "added": stat.added, "removed": stat.removed}));
     json!({
         "iteration": story.iteration,
         "started_at": story.started_at,

@@ -2,11 +2,11 @@
 
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::RunOutcome;
-use unstuck_replay::StepStory;
+use unstuck_replay::StepSummary;
 use unstuck_replay::report::StepReport;
 
-use super::{Page, Row, ends, outcome, rows, tells_tokens};
-use crate::{screen, text};
+use super::{IterationRow, ReportData, ends, outcome, rows, tells_tokens};
+use crate::{format, progress};
 
 /// Most iterations that are shown, and how many of them are the first ones.
 const ROWS_MAX: usize = 20;
@@ -18,26 +18,26 @@ const VERDICT_MAX: usize = 160;
 const FILES_MAX: usize = 10;
 
 /// Writes the report as Markdown. `changed` is what all of the run changed, where that is known.
-pub fn markdown(page: &Page, changed: Option<&Diffstat>) -> String {
+pub fn markdown(page: &ReportData, changed: Option<&Diffstat>) -> String {
     let story = &page.report.story;
     let (word, sentence) = outcome(page);
     let mut parts = vec![format!("**{word}** {}", line(&sentence)), String::new(), line(&story.workflow)];
     for (step, report) in page.report.steps() {
         parts.extend(of_step(page, step, report));
     }
-    let checks = screen::checks(story).filter(|_| story.outcome == Some(RunOutcome::Complete));
-    parts.extend(list("Checked", checks.map(|it| line(&it))));
+    let checks = progress::checks(story).filter(|_| story.outcome == Some(RunOutcome::Complete));
+    parts.extend(list("Checked", checks.map(|check| line(&check))));
     if let Some(changed) = changed {
         let more = changed.count().saturating_sub(FILES_MAX);
-        let more = (more > 0).then(|| format!("and {} more", text::count(more, "file")));
+        let more = (more > 0).then(|| format!("and {} more", format::count(more, "file")));
         let files = changed.files.iter().take(FILES_MAX).map(|file| line(&file.to_string()));
-        parts.extend(list(&format!("Changed, {}", screen::changed(changed)), files.chain(more)));
+        parts.extend(list(&format!("Changed, {}", progress::diffstat_text(changed)), files.chain(more)));
     }
-    parts.extend(list("Noted", screen::notes(story).map(|note| line(&note))));
+    parts.extend(list("Noted", progress::notes(story).map(|note| line(&note))));
     let run = story.run.as_ref().map_or("", |run| run.as_str());
     parts.extend([
         String::new(),
-        format!("Evidence: {}.", line(&screen::evidence(story))),
+        format!("Evidence: {}.", line(&progress::evidence(story))),
         String::new(),
         format!(
             "Run `{run}`; `unstuck verify {run}` checks its log, `unstuck why {run}` shows the evidence."
@@ -56,10 +56,10 @@ fn list(heading: &str, items: impl Iterator<Item = String>) -> Vec<String> {
     }
 }
 
-fn of_step(page: &Page, step: &StepStory, report: &StepReport) -> Vec<String> {
+fn of_step(page: &ReportData, step: &StepSummary, report: &StepReport) -> Vec<String> {
     let end = step.end_sentence.as_deref().unwrap_or("not finished");
     let mut parts = vec![String::new(), format!("### {}: {}", line(step.id.as_str()), line(end))];
-    let rows: Vec<Row<'_>> = rows(page, step, report).collect();
+    let rows: Vec<IterationRow<'_>> = rows(page, step, report).collect();
     if rows.is_empty() {
         return parts;
     }
@@ -73,16 +73,16 @@ fn of_step(page: &Page, step: &StepStory, report: &StepReport) -> Vec<String> {
     let left_out = rows.len().saturating_sub(ROWS_MAX);
     for (at, row) in ends(&rows, ROWS_FIRST, ROWS_MAX).into_iter().enumerate() {
         if at == ROWS_FIRST && left_out > 0 {
-            parts.push(format!("| … | | |{none} | | | {} left out |", text::count(left_out, "iteration")));
+            parts.push(format!("| … | | |{none} | | | {} left out |", format::count(left_out, "iteration")));
         }
         parts.push(of_row(row, with_tokens));
     }
     parts
 }
 
-fn of_row(row: &Row<'_>, with_tokens: bool) -> String {
+fn of_row(row: &IterationRow<'_>, with_tokens: bool) -> String {
     let why = row.story.why().map_or_else(String::new, |why| format!(": {why}"));
-    let verdict = line(&text::cut(&format!("{}{why}", row.judged()), VERDICT_MAX));
+    let verdict = line(&format::cut(&format!("{}{why}", row.verdict_text()), VERDICT_MAX));
     let [number, time, cost] = [row.story.iteration.to_string(), row.time(), row.cost()];
     let tokens = if with_tokens { format!(" {} |", row.tokens()) } else { String::new() };
     format!(
@@ -96,7 +96,7 @@ fn of_row(row: &Row<'_>, with_tokens: bool) -> String {
 /// Returns a text as one line in which nothing means anything to Markdown.
 fn line(text: &str) -> String {
     let mut line = String::new();
-    for c in text::plain(text).chars() {
+    for c in format::sanitize(text).chars() {
         match c {
             '\n' | '\t' => line.push(' '),
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '@' => line.extend(['\\', c]),
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_night_is_a_table_for_a_pull_request() {
         let file = |at: u64| ChangedFile { path: format!("src/a_{at}.rs"), added: 20 - at, removed: 1 };
-        let changed = Diffstat::of((0..12).map(file).collect());
+        let changed = Diffstat::from_files((0..12).map(file).collect());
         expect![[r#"
             **STUCK** after 10 iterations, 11 s, cost unknown: work: stuck: the same failures again (event 78)
 

@@ -1,37 +1,41 @@
-//! Draws the report of a run: [`screen()`] for a terminal, [`markdown()`] for a pull request, [`json()`] for scripts, and
+//! Draws the report of a run: [`terminal()`] for a terminal, [`markdown()`] for a pull request, [`json()`] for scripts, and
 //! [`html()`] as one file.
 
-mod chart;
+mod failure_chart;
 mod html;
 mod json;
 mod markdown;
 #[cfg(test)]
 mod samples;
-mod screen;
+mod terminal;
 
-use unstuck_app::report::Page;
-use unstuck_app::report::changes::Changes;
+use unstuck_app::report::ReportData;
+use unstuck_app::report::changes::SnapshotChanges;
 use unstuck_core::cost;
 use unstuck_replay::report::{IterationReport, StepReport};
-use unstuck_replay::{IterationStory, StepStory};
+use unstuck_replay::{IterationSummary, StepSummary};
 
 pub use self::html::html;
 pub use self::json::json;
 pub use self::markdown::markdown;
-pub use self::screen::screen;
+pub use self::terminal::terminal;
 
-use crate::text;
+use crate::format;
 
 /// An iteration with all its data.
-struct Row<'a> {
-    step: &'a StepStory,
-    story: &'a IterationStory,
+struct IterationRow<'a> {
+    step: &'a StepSummary,
+    story: &'a IterationSummary,
     report: Option<&'a IterationReport>,
-    changes: Option<&'a Changes>,
+    changes: Option<&'a SnapshotChanges>,
 }
 
-fn rows<'a>(page: &'a Page, step: &'a StepStory, report: &'a StepReport) -> impl Iterator<Item = Row<'a>> {
-    step.iterations.iter().map(move |story| Row {
+fn rows<'a>(
+    page: &'a ReportData,
+    step: &'a StepSummary,
+    report: &'a StepReport,
+) -> impl Iterator<Item = IterationRow<'a>> {
+    step.iterations.iter().map(move |story| IterationRow {
         step,
         story,
         report: report.iterations.get(&story.iteration),
@@ -40,35 +44,35 @@ fn rows<'a>(page: &'a Page, step: &'a StepStory, report: &'a StepReport) -> impl
 }
 
 /// Says how the run ended or stands, and why.
-fn outcome(page: &Page) -> (&'static str, String) {
+fn outcome(page: &ReportData) -> (&'static str, String) {
     let story = &page.report.story;
-    let word = page.standing.word(story.outcome);
+    let word = page.standing.label(story.outcome);
     let iterations = story.iterations().filter(|(_, iteration)| iteration.worker_calls > 0).count();
-    let took = text::span(story.took);
+    let took = format::duration(story.took);
     let decided = story.steps.iter().find(|step| story.deciding_step.as_ref() == Some(&step.id));
     let why = decided.and_then(|step| Some(format!(": {}: {}", step.id, step.end_sentence.as_ref()?)));
     let at = story.ended.map_or_else(String::new, |seq| format!(" (event {seq})"));
-    let iterations = text::count(iterations, "iteration");
+    let iterations = format::count(iterations, "iteration");
     (
         word,
-        format!("after {iterations}, {took}{}{}{at}", crate::screen::spent(story), why.unwrap_or_default()),
+        format!("after {iterations}, {took}{}{}{at}", crate::progress::spent(story), why.unwrap_or_default()),
     )
 }
 
 /// Returns the cost of the run in dollars, if the cost of every call is known.
-fn cost_usd(page: &Page) -> Option<f64> {
+fn cost_usd(page: &ReportData) -> Option<f64> {
     let spent = page.report.story.spent();
     (spent.calls > 0 && spent.cost_unknown() == 0).then(|| usd(spent.micro_usd()))
 }
 
 /// Says whether any of these told its tokens.
-fn tells_tokens(rows: &[Row<'_>]) -> bool {
+fn tells_tokens(rows: &[IterationRow<'_>]) -> bool {
     rows.iter().any(|row| row.story.tokens.is_some())
 }
 
-impl Row<'_> {
+impl IterationRow<'_> {
     fn time(&self) -> String {
-        text::stopwatch(self.story.busy)
+        format::clock(self.story.busy)
     }
 
     fn cost(&self) -> String {
@@ -76,13 +80,13 @@ impl Row<'_> {
     }
 
     fn tokens(&self) -> String {
-        self.story.tokens.map_or_else(|| "?".to_owned(), text::tokens)
+        self.story.tokens.map_or_else(|| "?".to_owned(), format::tokens)
     }
 
     /// Returns the size of the change. If that is unknown, returns whether anything changed.
     fn diff(&self) -> String {
         match (&self.story.diffstat, self.story.changed) {
-            (Some(stat), _) => crate::screen::changed(stat),
+            (Some(stat), _) => crate::progress::diffstat_text(stat),
             (None, Some(true)) => "changed".to_owned(),
             (None, Some(false)) => "none".to_owned(),
             (None, None) => "?".to_owned(),
@@ -102,12 +106,13 @@ impl Row<'_> {
 
     /// The stage that it worked in, and the one that it led to.
     fn stage(&self) -> String {
-        let stage = self.report.and_then(|it| it.stage).map_or_else(|| "?".to_owned(), |it| it.to_string());
+        let stage = self.report.and_then(|report| report.stage);
+        let stage = stage.map_or_else(|| "?".to_owned(), |stage| stage.to_string());
         self.story.raised_to.map_or(stage.clone(), |to| format!("{stage} → {to}"))
     }
 
-    fn judged(&self) -> &'static str {
-        self.step.judged(self.story)
+    fn verdict_text(&self) -> &'static str {
+        self.step.verdict(self.story)
     }
 }
 

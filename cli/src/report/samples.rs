@@ -21,17 +21,18 @@ pub fn events() -> Vec<Event> {
 }
 
 /// The page as it is on the machine of the run, where the log is not all that is left.
-pub fn page() -> Page {
+pub fn page() -> ReportData {
     let events = events();
     let mut page = bare(&events);
     let diff = "diff --git a/<script>x</script> b/<script>x</script>\nnew file mode 100644\n--- /dev/null\n\
                 +++ b/<script>x</script>\n@@ -0,0 +1,2 @@\n+<script>evil()</script>\n+&amp; \u{1b}[31m]]>\n";
     for number in 1..=10 {
-        let mut changes = Changes::new(diff.len() + 1 - usize::from(number == 2) * 10);
+        let mut changes = SnapshotChanges::new(diff.len() + 1 - usize::from(number == 2) * 10);
         changes.write_all(diff.as_bytes()).expect("it is kept in memory");
         page.changes.insert((StepId::from("work"), Iteration(number)), changes);
     }
-    for asked in page.report.steps.iter().flat_map(|step| step.iterations.values()).flat_map(|it| &it.asked) {
+    let iterations = page.report.steps.iter().flat_map(|step| step.iterations.values());
+    for asked in iterations.flat_map(|iteration| &iteration.asked) {
         let text = "Mend it.</pre><script src=\"https://example.invalid/\"></script>\0".to_owned();
         page.prompts.insert(asked.event, Excerpt { text, left_out: 7 });
     }
@@ -39,6 +40,6 @@ pub fn page() -> Page {
 }
 
 /// The page of a log alone.
-pub fn bare(events: &[Event]) -> Page {
+pub fn bare(events: &[Event]) -> ReportData {
     of_log(events, "a984", false)
 }

@@ -61,8 +61,8 @@ const NAMES: &[(&str, Extractor)] = &[
 
 impl Extractor {
     /// Returns the extractor with this registry name.
-    pub fn named(name: &str) -> Option<Self> {
-        NAMES.iter().find(|(it, _)| *it == name).map(|(_, extractor)| *extractor)
+    pub fn from_name(name: &str) -> Option<Self> {
+        NAMES.iter().find(|(known, _)| *known == name).map(|(_, extractor)| *extractor)
     }
 
     /// Returns all registry names, in the order of the documentation.

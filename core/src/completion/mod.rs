@@ -30,7 +30,7 @@ pub struct Completion {
     /// Whether the first condition that does not hold ends the check.
     pub stop_at_first: bool,
     /// Action if a condition does not hold.
-    pub on_failure: OnFailed,
+    pub on_failure: OnValidatorFailure,
     /// Occurrences of one failure at which the step fails; 0 means no limit.
     pub max_attempts: u32,
     /// Required form of the worker's answer.
@@ -40,13 +40,13 @@ pub struct Completion {
     /// Additional form of an answer that declares completion.
     pub final_answer: Option<AnswerFormat>,
     /// Judge with the final decision.
-    pub closer: Option<Closer>,
+    pub closer: Option<Reviewer>,
     /// Prompts of the step, from a registry; `None` if the instructions are the only prompt.
     pub prompts: Option<StepPrompts>,
     /// Prompt for a failure whose pattern has none.
     pub fallback: Option<Template>,
     /// Candidate patterns for a failure without one, matched by its text, in the order of the file.
-    pub guesses: Vec<Pattern>,
+    pub guesses: Vec<FailurePattern>,
     /// Values of `{uv-name}` in every prompt.
     pub uv: BTreeMap<String, String>,
     /// Validators whose program was missing when the run started; it is searched for again before the first work.
@@ -67,38 +67,38 @@ impl Completion {
     /// Returns whether the first condition that does not hold ends the check. A skipped condition does not: later ones
     /// may be of another kind.
     pub fn stops_at_first(&self) -> bool {
-        self.stop_at_first && self.on_failure != OnFailed::Skip
+        self.stop_at_first && self.on_failure != OnValidatorFailure::Skip
     }
 
     /// Returns whether this phase has conditions.
-    pub fn asks(&self, phase: Phase) -> bool {
-        self.asked(phase).next().is_some()
+    pub fn has_conditions(&self, phase: Timing) -> bool {
+        self.conditions_in(phase).next().is_some()
     }
 
     /// Returns the conditions of this phase, in order.
-    pub fn asked(&self, phase: Phase) -> impl Iterator<Item = &Condition> {
-        self.conditions.iter().filter(move |it| it.validator.phase == phase)
+    pub fn conditions_in(&self, phase: Timing) -> impl Iterator<Item = &Condition> {
+        self.conditions.iter().filter(move |condition| condition.validator.phase == phase)
     }
 
     /// Returns whether a condition is checked before the first work.
-    pub fn asks_first(&self) -> bool {
-        self.asks(Phase::Preflight) || !self.doubted.is_empty()
+    pub fn has_preflight(&self) -> bool {
+        self.has_conditions(Timing::Preflight) || !self.doubted.is_empty()
     }
 
     /// Returns the maximum time for all conditions of this phase: each may run twice, and a hanging one takes a while
     /// to end.
-    pub fn limit(&self, phase: Phase) -> Millis {
+    pub fn limit(&self, phase: Timing) -> Millis {
         const TO_END: Millis = Millis::from_secs(20);
-        let twice = |it: &Condition| it.validator.timeout.plus(it.validator.timeout).plus(TO_END);
-        let to_look = if phase == Phase::Preflight && !self.doubted.is_empty() { TO_END } else { Millis(0) };
-        self.asked(phase).fold(to_look, |sum, it| sum.plus(twice(it)))
+        let twice = |rule: &Condition| rule.validator.timeout.plus(rule.validator.timeout).plus(TO_END);
+        let to_look = if phase == Timing::Preflight && !self.doubted.is_empty() { TO_END } else { Millis(0) };
+        self.conditions_in(phase).fold(to_look, |sum, condition| sum.plus(twice(condition)))
     }
 }
 
 /// Action if a condition does not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OnFailed {
+pub enum OnValidatorFailure {
     /// Report it to the worker and retry.
     #[default]
     Retry,
@@ -124,7 +124,7 @@ pub struct Validator {
     /// Its name in the registry.
     pub name: String,
     /// Command to run, or files to verify.
-    pub run: Run,
+    pub run: ValidatorKind,
     /// Condition to pass; `None` for files, which exist or not.
     #[serde(default)]
     pub success_when: Option<SuccessWhen>,
@@ -132,13 +132,13 @@ pub struct Validator {
     pub exit_codes: Vec<i32>,
     /// Before the first work, or after each.
     #[serde(default)]
-    pub phase: Phase,
+    pub phase: Timing,
     /// Maximum time of one run.
     pub timeout: Millis,
     /// Whether the worker can fix a failure; if not, it ends the step.
     pub recoverable: bool,
     /// Name of its failure, with the prompts that answer it.
-    pub pattern: Pattern,
+    pub pattern: FailurePattern,
     /// Values read from its output for the prompt.
     #[serde(default)]
     pub extract: BTreeMap<String, Extractor>,
@@ -147,7 +147,7 @@ pub struct Validator {
 /// Command or files of a validator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Run {
+pub enum ValidatorKind {
     /// A command line, run by `sh -c` in the root of the workspace.
     Command(String),
     /// The same for a program that reports the result itself, as JSON.
@@ -171,7 +171,7 @@ pub struct Checklist {
 /// When a validator runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum Timing {
     /// Before the first work of the step; a failure ends it.
     Preflight,
     /// After the work.
@@ -181,7 +181,7 @@ pub enum Phase {
 
 /// Name of a failure, with the prompts that answer it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pattern {
+pub struct FailurePattern {
     /// Its name in the registry.
     pub name: String,
     /// Description for reports, and for the prompt if the pattern has no template.
@@ -234,7 +234,7 @@ impl StepPrompts {
     }
 
     /// Returns the prompt of an iteration after this number of repeats in a row.
-    pub fn of(&self, iteration: Iteration, repeats: u32) -> &Template {
+    pub fn template_for(&self, iteration: Iteration, repeats: u32) -> &Template {
         if iteration <= Iteration(1) {
             return &self.initial;
         }
@@ -250,7 +250,7 @@ impl StepPrompts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerFormat {
     /// The form.
-    pub form: Form,
+    pub form: AnswerSchema,
     /// Prompt that answers a wrong form; `None` for the built-in text.
     #[serde(default)]
     pub template: Option<Template>,
@@ -279,7 +279,7 @@ pub enum LaterAnswer {
 /// The form of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+pub enum AnswerSchema {
     /// JSON that meets a schema, or any JSON without one.
     Json {
         /// Resolved schema, without references to other files.
@@ -296,7 +296,7 @@ pub enum Form {
 
 /// A judge that runs after completion was declared and the conditions hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Closer {
+pub struct Reviewer {
     /// Worker that judges; without write tools unless the file grants them.
     pub worker: Worker,
     /// Prompt of the judge.

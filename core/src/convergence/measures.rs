@@ -44,7 +44,7 @@ struct NumberBest {
 
 /// The measures of one iteration. `None` if a value is not known.
 #[derive(Clone, Debug, Default)]
-pub struct Measured<'a> {
+pub struct Measures<'a> {
     /// The source of the failures that are counted.
     pub source: Option<DecisionSource>,
     /// The number of failures that keep tests from running: see [`Failure::is_early`].
@@ -61,10 +61,10 @@ pub struct Measured<'a> {
     pub open_boxes: Option<u32>,
 }
 
-impl<'a> Measured<'a> {
+impl<'a> Measures<'a> {
     /// Takes the measures from what commands and validators showed. Counts are known if all of them came to their end and
     /// it is known what failed.
-    pub fn of(
+    pub fn new(
         commands: &'a [CommandResult],
         validators: &'a [ValidatorResult],
         open_boxes: Option<u32>,
@@ -72,23 +72,23 @@ impl<'a> Measured<'a> {
         let source =
             if validators.is_empty() { DecisionSource::ExitCode } else { DecisionSource::Validators };
         let known =
-            |it: &ValidatorResult| !it.unparsed && !matches!(it.outcome, ValidatorOutcome::CouldNotRun(_));
+            |run: &ValidatorResult| !run.unparsed && !matches!(run.outcome, ValidatorOutcome::CouldNotRun(_));
         let is_known = commands.iter().all(CommandResult::is_conclusive) && validators.iter().all(known);
         let has_any = !commands.is_empty() || !validators.is_empty();
-        let finished = || commands.iter().filter(|it| it.has_finished());
-        let of_validators = || validators.iter().filter(|it| !it.passed()).flat_map(|it| &it.failures);
-        let of_lines = validators.iter().flat_map(|it| &it.numbers);
+        let finished = || commands.iter().filter(|result| result.has_finished());
+        let of_validators = || validators.iter().filter(|run| !run.passed()).flat_map(|run| &run.failures);
+        let of_lines = validators.iter().flat_map(|result| &result.numbers);
         let counted = |count: u64| (is_known && has_any).then_some(count);
-        let early = of_validators().filter(|it| it.is_early()).count() as u64;
-        let places = of_validators().map(|it| u64::from(it.places.max(1))).sum::<u64>();
-        let passed = commands.iter().filter_map(|it| it.tests).map(|it| it.passed).sum();
+        let early = of_validators().filter(|failure| failure.is_early()).count() as u64;
+        let places = of_validators().map(|failure| u64::from(failure.places.max(1))).sum::<u64>();
+        let passed = commands.iter().filter_map(|result| result.tests).map(|tests| tests.passed).sum();
         Self {
             source: Some(source),
-            early: counted(early + commands.iter().map(CommandResult::early).sum::<u64>()),
+            early: counted(early + commands.iter().map(CommandResult::blocking_count).sum::<u64>()),
             failures: counted(places + commands.iter().map(CommandResult::failed_places).sum::<u64>()),
-            places: finished().flat_map(|it| &it.failures).chain(of_validators()).collect(),
-            numbers: finished().flat_map(|it| &it.numbers).chain(of_lines).collect(),
-            passed: counted(passed).filter(|_| commands.iter().any(|it| it.tests.is_some())),
+            places: finished().flat_map(|result| &result.failures).chain(of_validators()).collect(),
+            numbers: finished().flat_map(|result| &result.numbers).chain(of_lines).collect(),
+            passed: counted(passed).filter(|_| commands.iter().any(|result| result.tests.is_some())),
             open_boxes,
         }
     }
@@ -97,7 +97,7 @@ impl<'a> Measured<'a> {
 impl Best {
     /// Takes in the measures of an iteration, all of them, and says whether one of them improved. `is_new` says whether the
     /// iteration shows something new.
-    pub(super) fn improve(&mut self, now: &Measured<'_>, is_new: bool) -> bool {
+    pub(super) fn improve(&mut self, now: &Measures<'_>, is_new: bool) -> bool {
         let improved = [
             self.later_phase(now.early),
             self.fewer_failures(now),
@@ -122,11 +122,11 @@ impl Best {
 
     /// Fewer failures than ever in this phase, by their places.
     /// An iteration that falls back into an earlier phase does not count.
-    fn fewer_failures(&mut self, measured: &Measured<'_>) -> bool {
+    fn fewer_failures(&mut self, measured: &Measures<'_>) -> bool {
         self.is_worse = false;
         let is_of_phase = measured.early <= self.early;
         let Some(now) = measured.failures.filter(|count| *count > 0 && is_of_phase) else { return false };
-        let source = measured.source.map_or_else(String::new, |it| it.as_str().to_owned());
+        let source = measured.source.map_or_else(String::new, |source| source.as_str().to_owned());
         let best = self.failures.entry(source).or_insert(now);
         self.is_worse = now > *best;
         let improved = now < *best;
@@ -190,9 +190,9 @@ impl Best {
 
 impl NumberBest {
     fn improve(&mut self, line: &NumberLine) -> bool {
-        let before = std::mem::replace(&mut self.last, line.numbers.iter().map(|it| it.value).collect());
+        let before = std::mem::replace(&mut self.last, line.numbers.iter().map(|now| now.value).collect());
         let mut changed = (0..line.numbers.len())
-            .filter(|&at| before.get(at).is_some_and(|it| *it != line.numbers[at].value));
+            .filter(|&at| before.get(at).is_some_and(|value| *value != line.numbers[at].value));
         let (Some(at), None) = (changed.next(), changed.next()) else { return false };
         let number = line.numbers[at];
         let (Some(bound), Some(now)) = (number.bound, number.distance()) else { return false };
@@ -208,7 +208,7 @@ impl NumberBest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{Location, Number, What};
+    use crate::evidence::{FailureSubject, Location, Number};
 
     /// Checks which of these values, one after the other, improve a measure.
     #[track_caller]
@@ -245,19 +245,19 @@ mod tests {
         ];
         check(&table, |best, (early, failures)| {
             best.later_phase(Some(*early));
-            best.fewer_failures(&Measured {
+            best.fewer_failures(&Measures {
                 early: Some(*early),
                 failures: Some(*failures),
-                ..Measured::default()
+                ..Measures::default()
             })
         });
         let after_compiling = [((1, 1), false), ((0, 8), false), ((0, 7), true)];
         check(&after_compiling, |best, (early, failures)| {
             best.later_phase(Some(*early));
-            best.fewer_failures(&Measured {
+            best.fewer_failures(&Measures {
                 early: Some(*early),
                 failures: Some(*failures),
-                ..Measured::default()
+                ..Measures::default()
             })
         });
     }
@@ -279,7 +279,7 @@ mod tests {
             (("a", "a.py", 10, Some(0)), true),
         ];
         check(&table, |best, (name, file, line, remaining)| {
-            let mut failure = Failure::named("t", name, What::Whole, "");
+            let mut failure = Failure::synthetic("t", name, FailureSubject::Whole, "");
             failure.location = Some(Location { file: (*file).to_owned(), line: Some(*line) });
             best.later_place(&[&Failure { remaining: *remaining, ..failure }])
         });
@@ -289,7 +289,7 @@ mod tests {
     fn a_closer_number_is_the_only_one_of_its_line_that_changes() {
         let number = |value| Number { value, bound: Some(100) };
         let line = |values: &[i64]| NumberLine {
-            frame: Digest::of(b"#"),
+            frame: Digest::sha256(b"#"),
             numbers: values.iter().map(|value| number(*value)).collect(),
         };
         let table = [
@@ -305,7 +305,8 @@ mod tests {
         check(&table, |best, values| best.closer_number(&[&line(values)]));
         let creeps: Vec<(Vec<i64>, bool)> = (0..30).map(|at| (vec![at, 1], (1..21).contains(&at))).collect();
         check(&creeps, |best, values| best.closer_number(&[&line(values)]));
-        let unbound = NumberLine { frame: Digest::of(b"#"), numbers: vec![Number { value: 1, bound: None }] };
+        let unbound =
+            NumberLine { frame: Digest::sha256(b"#"), numbers: vec![Number { value: 1, bound: None }] };
         check(&[(1, false), (2, false)], |best, value| {
             let numbers = vec![Number { value: *value, bound: None }];
             best.closer_number(&[&NumberLine { numbers, ..unbound.clone() }])

@@ -1,8 +1,8 @@
 //! Tells a loop that makes progress from one that is stuck.
 //!
 //! Two rules, for a threshold *T*: a loop is stuck if it shows nothing new *T* times in a row, or nothing better 3*T*
-//! times in a row. The page is `docs/convergence.md`. [`Convergence::note`] takes in one incomplete verdict, and
-//! [`Convergence::stall`] says whether the stage rises. The measures of what is better are in `measures`.
+//! times in a row. The page is `docs/convergence.md`. [`ConvergenceState::record`] takes in one incomplete verdict, and
+//! [`ConvergenceState::stall`] says whether the stage rises. The measures of what is better are in `measures`.
 
 mod measures;
 
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::measures::{Best, Measured};
+pub use self::measures::{Best, Measures};
 use crate::event::StallCause;
 use crate::id::{Digest, Stage};
 use crate::workflow;
@@ -22,7 +22,7 @@ const BETTER: u32 = 3;
 
 /// The state of the loop of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Convergence {
+pub struct ConvergenceState {
     /// Stages above the first.
     raised: u32,
     /// Iterations since the last improvement.
@@ -47,7 +47,7 @@ pub struct Convergence {
 
 /// The evidence of one incomplete iteration.
 #[derive(Clone, Debug, Default)]
-pub struct Signal<'a> {
+pub struct IterationSignal<'a> {
     /// The fingerprints of what failed.
     pub fingerprints: &'a [String],
     /// The reasons of the judge.
@@ -57,7 +57,7 @@ pub struct Signal<'a> {
     /// Whether the workspace changed; `None` if that is unknown, or another step may have changed it.
     pub changed: Option<bool>,
     /// The measures.
-    pub measured: Measured<'a>,
+    pub measured: Measures<'a>,
 }
 
 /// A loop that is stuck.
@@ -71,7 +71,7 @@ pub struct Stall {
     pub count: u32,
 }
 
-impl Convergence {
+impl ConvergenceState {
     /// Returns the stage that the next iteration works in.
     pub fn stage(&self) -> Stage {
         Stage(self.raised.saturating_add(1))
@@ -88,17 +88,17 @@ impl Convergence {
     }
 
     /// Returns what raised the stage, and how many iterations it took.
-    pub fn raised_for(&self) -> Option<(StallCause, u32)> {
+    pub fn escalation_cause(&self) -> Option<(StallCause, u32)> {
         self.raised_for
     }
 
     /// Takes the measures of the baseline. Only the first iteration can be better than that.
-    pub fn begin(&mut self, measured: &Measured<'_>) {
+    pub fn begin(&mut self, measured: &Measures<'_>) {
         self.best.improve(measured, false);
     }
 
     /// Takes in one incomplete verdict. An improvement returns the stage to 1.
-    pub fn note(&mut self, signal: &Signal<'_>) {
+    pub fn record(&mut self, signal: &IterationSignal<'_>) {
         let set = members(signal);
         self.names_failures = !set.is_empty();
         let key = match signal.workspace {
@@ -123,7 +123,7 @@ impl Convergence {
     }
 
     /// Says whether the loop is stuck.
-    pub fn stall(&self, policy: &workflow::Convergence) -> Option<Stall> {
+    pub fn stall(&self, policy: &workflow::ConvergencePolicy) -> Option<Stall> {
         let threshold = policy.stall_threshold.max(1);
         let stall = |cause, count| Some(Stall { cause, key: self.key, count });
         if self.age == 0 {
@@ -153,7 +153,7 @@ impl Convergence {
     }
 
     /// Moves to another stage and begins to count afresh. What was shown stays known.
-    pub fn raise(&mut self, to: Stage, cause: StallCause, count: u32) {
+    pub fn escalate(&mut self, to: Stage, cause: StallCause, count: u32) {
         self.raised = to.0.saturating_sub(1);
         self.raised_for = Some((cause, count));
         self.restart();
@@ -166,7 +166,7 @@ impl Convergence {
 }
 
 /// Returns what an iteration shows: the fingerprints, or else the reasons.
-fn members(signal: &Signal<'_>) -> BTreeSet<String> {
+fn members(signal: &IterationSignal<'_>) -> BTreeSet<String> {
     let set = |texts: &[String], before: &str| -> BTreeSet<String> {
         let texts = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
         texts.map(|text| format!("{before}{text}").chars().take(MEMBER_CHARS_MAX).collect()).collect()
@@ -180,5 +180,5 @@ fn members(signal: &Signal<'_>) -> BTreeSet<String> {
 pub fn set_key(set: &BTreeSet<String>) -> Digest {
     let mut members: Vec<&str> = set.iter().map(String::as_str).collect();
     members.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
-    Digest::of(members.join("\n").as_bytes())
+    Digest::sha256(members.join("\n").as_bytes())
 }

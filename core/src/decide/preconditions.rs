@@ -1,12 +1,12 @@
 //! Commands that a state admits.
 
-use crate::budget::Overspent;
+use crate::budget::BudgetExceeded;
 use crate::event::{
-    AnswerGiven, CheckFinished, Lost, Observation, RunOutcome, RunResumed, StepEnd, WorkerFinished,
+    AnswerGiven, AttemptLost, CheckFinished, Observation, RunOutcome, RunResumed, StepEnd, WorkerFinished,
     WorkerProgressed,
 };
 use crate::id::{Attempt, Iteration, Millis, StepId};
-use crate::state::{Phase, RunState, StepPhase, StepState};
+use crate::state::{RunPhase, RunState, StepPhase, StepState};
 use crate::workflow::{OnFailure, Step};
 
 /// Reason why a command is refused. Nothing is recorded then.
@@ -29,7 +29,7 @@ pub enum Rejection {
     #[error("the run waits for an answer")]
     NeedsAnswer,
     #[error("the money of the run is spent: {0}")]
-    NeedsMoney(Overspent),
+    NeedsMoney(BudgetExceeded),
     #[error("the run does not wait for an answer")]
     NothingToAnswer,
     #[error("step {0} does not wait for an answer")]
@@ -46,23 +46,23 @@ impl RunState {
     /// # Errors
     ///
     /// A [`Rejection`] if it does not.
-    pub fn admits(&self, command: &Observation) -> Result<(), Rejection> {
+    pub fn check_allowed(&self, command: &Observation) -> Result<(), Rejection> {
         match (&self.phase, command) {
-            (Phase::Empty, Observation::RunStarted(_)) => return Ok(()),
-            (Phase::Empty, _) => return Err(Rejection::NotStarted),
+            (RunPhase::Empty, Observation::RunStarted(_)) => return Ok(()),
+            (RunPhase::Empty, _) => return Err(Rejection::NotStarted),
             (_, Observation::RunStarted(_)) => return Err(Rejection::AlreadyStarted),
             (_, Observation::LogRepaired(_) | Observation::SnapshotTaken(_)) => return Ok(()),
-            (_, Observation::RunResumed(event)) => return self.admits_resume(event),
-            (Phase::Ended(RunOutcome::Blocked, _), Observation::AnswerGiven(event)) => {
-                return self.admits_answer(event);
+            (_, Observation::RunResumed(event)) => return self.check_resume_allowed(event),
+            (RunPhase::Ended(RunOutcome::Blocked, _), Observation::AnswerGiven(event)) => {
+                return self.check_answer_allowed(event);
             }
             (_, Observation::AnswerGiven(_)) => return Err(Rejection::NothingToAnswer),
             (_, Observation::Kicked) if !self.is_waiting() => return Err(Rejection::NothingToWaitFor),
-            (Phase::Ended(outcome, _), _) => return Err(Rejection::Ended(*outcome)),
-            (Phase::Stopping(why, _), Observation::WorkerStarted(_) | Observation::CheckStarted(_)) => {
+            (RunPhase::Ended(outcome, _), _) => return Err(Rejection::Ended(*outcome)),
+            (RunPhase::Stopping(why, _), Observation::WorkerStarted(_) | Observation::CheckStarted(_)) => {
                 return Err(Rejection::Ended(*why));
             }
-            (Phase::Active | Phase::Stopping(..), _) => {}
+            (RunPhase::Active | RunPhase::Stopping(..), _) => {}
         }
         match command {
             Observation::WorkerStarted(e) => {
@@ -79,13 +79,13 @@ impl RunState {
                 self.expects(step, *iteration, *attempt, "in flight", StepPhase::is_in_flight)
             }
             Observation::WorkerFinished(WorkerFinished { step, iteration, attempt, .. })
-            | Observation::WorkerLost(Lost { step, iteration, attempt, .. }) => {
+            | Observation::WorkerLost(AttemptLost { step, iteration, attempt, .. }) => {
                 self.expects(step, *iteration, *attempt, "in flight as work", |phase| {
                     matches!(phase, StepPhase::Working(_))
                 })
             }
             Observation::CheckFinished(CheckFinished { step, iteration, attempt, .. })
-            | Observation::CheckLost(Lost { step, iteration, attempt, .. }) => {
+            | Observation::CheckLost(AttemptLost { step, iteration, attempt, .. }) => {
                 self.expects(step, *iteration, *attempt, "in flight as a check", |phase| {
                     matches!(phase, StepPhase::Checking(_))
                 })
@@ -94,15 +94,15 @@ impl RunState {
         }
     }
 
-    fn admits_answer(&self, event: &AnswerGiven) -> Result<(), Rejection> {
+    fn check_answer_allowed(&self, event: &AnswerGiven) -> Result<(), Rejection> {
         match event.steps.iter().find(|step| !self.is_blocked(step)) {
             None => Ok(()),
             Some(other) => Err(Rejection::NotBlocked(other.clone())),
         }
     }
 
-    fn admits_resume(&self, event: &RunResumed) -> Result<(), Rejection> {
-        let Phase::Ended(outcome, _) = self.phase else { return Ok(()) };
+    fn check_resume_allowed(&self, event: &RunResumed) -> Result<(), Rejection> {
+        let RunPhase::Ended(outcome, _) = self.phase else { return Ok(()) };
         let out_of_time = self.time_allowed().is_some_and(|allowed| self.clock.used >= allowed);
         match outcome {
             RunOutcome::Complete => Err(Rejection::AlreadyComplete),
@@ -110,8 +110,8 @@ impl RunState {
             _ if out_of_time && event.add_time == Millis(0) && !event.renews_time => {
                 Err(Rejection::NeedsTime)
             }
-            _ if let Some(bound) = self.overspent_with(event) => Err(Rejection::NeedsMoney(bound)),
-            _ if event.add_iterations == 0 && !self.steps().any(|(step, at)| self.can_go_on(step, at)) => {
+            _ if let Some(bound) = self.budget_exceeded_after(event) => Err(Rejection::NeedsMoney(bound)),
+            _ if event.add_iterations == 0 && !self.steps().any(|(step, at)| self.can_continue(step, at)) => {
                 Err(Rejection::NeedsIterations)
             }
             _ => Ok(()),
@@ -119,7 +119,7 @@ impl RunState {
     }
 
     /// Returns whether a resume gives a step something to do.
-    fn can_go_on(&self, step: &Step, at: &StepState) -> bool {
+    fn can_continue(&self, step: &Step, at: &StepState) -> bool {
         match &at.phase {
             StepPhase::Pending => !step.depends_on.iter().any(|on| self.is_closed(on)),
             StepPhase::Ended(StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_)) => false,

@@ -3,18 +3,18 @@
 use super::Batch;
 use crate::completion::Completion;
 use crate::event::{
-    AnswerGiven, Conclusion, Inquiry, Lost, Next, RunEnded, RunOutcome, RunStopping, StepEnd,
+    AnswerGiven, AttemptLost, Conclusion, Inquiry, RunEnded, RunOutcome, RunStopping, StepEnd, TurnKind,
 };
 use crate::id::{Attempt, Iteration, Seq, StepId};
-use crate::state::{Phase, RunState, StepPhase};
-use crate::workflow::{CheckBy, Step, Workflow};
+use crate::state::{RunPhase, RunState, StepPhase};
+use crate::workflow::{CheckMethod, Step, Workflow};
 
 impl Batch {
     /// Skips, starts and ends steps as the state and the time require.
-    pub(super) fn settle(&mut self, cause: Seq) {
+    pub(super) fn schedule(&mut self, cause: Seq) {
         let Some(plan) = self.state.plan.clone() else { return };
         let workflow = &plan.started.workflow;
-        let is_active = self.state.phase == Phase::Active;
+        let is_active = self.state.phase == RunPhase::Active;
         let is_late = self.state.time_limit().is_some_and(|limit| self.at >= limit);
         let goes_on = is_active || self.state.in_flight().next().is_some();
         if goes_on && is_late {
@@ -22,22 +22,22 @@ impl Batch {
         } else {
             if is_active {
                 self.skip_unreachable(workflow);
-                self.take_up_due(workflow);
+                self.start_pending(workflow);
                 self.start_ready(workflow);
             }
-            if goes_on && self.state.is_broke() {
+            if goes_on && self.state.is_exhausted() {
                 self.stop(RunOutcome::SpendLimit, cause);
             }
         }
         match self.state.phase {
-            Phase::Stopping(why, since) if self.state.in_flight().next().is_none() => {
+            RunPhase::Stopping(why, since) if self.state.in_flight().next().is_none() => {
                 // A pending diagnosis is not work: if only that was left, the run is over.
                 let ends = || self.state.steps.iter().map(|step| step.phase.end());
                 let is_over = ends().all(|end| end.is_some())
                     && ends().any(|end| matches!(end, Some(StepEnd::Stuck(_))));
                 self.end_run(workflow, Some(why).filter(|_| !is_over), since);
             }
-            Phase::Active if self.state.steps.iter().all(|step| step.phase.end().is_some()) => {
+            RunPhase::Active if self.state.steps.iter().all(|step| step.phase.end().is_some()) => {
                 self.end_run(workflow, None, cause);
             }
             _ => {}
@@ -58,7 +58,7 @@ impl Batch {
         }
     }
 
-    fn take_up_due(&mut self, workflow: &Workflow) {
+    fn start_pending(&mut self, workflow: &Workflow) {
         for step in &workflow.steps {
             let at = self.at(&step.id);
             let StepPhase::Waiting { until, then, .. } = at.phase else { continue };
@@ -67,14 +67,14 @@ impl Batch {
             }
             let (iteration, attempt) = (at.iteration, at.attempt);
             match then {
-                Next::Work => self.request_work(&step.id, iteration, attempt),
-                Next::Check => self.request_check(&step.id, iteration, attempt),
+                TurnKind::Work => self.request_work(&step.id, iteration, attempt),
+                TurnKind::Check => self.request_check(&step.id, iteration, attempt),
             }
         }
     }
 
     fn start_ready(&mut self, workflow: &Workflow) {
-        let places = self.state.places();
+        let places = self.state.concurrency_limit();
         for step in &workflow.steps {
             if self.state.active().count() >= places {
                 return;
@@ -84,10 +84,10 @@ impl Batch {
                     .depends_on
                     .iter()
                     .all(|on| self.at(on).phase.end().is_some() && !self.state.is_closed(on))
-                && RunState::fits_beside(step, self.state.active());
+                && RunState::can_run_concurrently(step, self.state.active());
             // A missing base must be found before the first paid call.
-            let preflight = step.completion.as_ref().is_some_and(Completion::asks_first)
-                || step.convergence.as_ref().is_some_and(crate::workflow::Convergence::names_base)
+            let preflight = step.completion.as_ref().is_some_and(Completion::has_preflight)
+                || step.convergence.as_ref().is_some_and(crate::workflow::ConvergencePolicy::names_base)
                     && step.check.is_some();
             match (ready, preflight) {
                 (false, _) => {}
@@ -101,8 +101,8 @@ impl Batch {
 
     /// Starts nothing new. Activity that may finish can still be stopped for another reason.
     pub(super) fn stop(&mut self, why: RunOutcome, cause: Seq) {
-        let is_known = matches!(self.state.phase, Phase::Stopping(since, _) if since == why);
-        if self.state.phase.lets_run_on() && !is_known {
+        let is_known = matches!(self.state.phase, RunPhase::Stopping(since, _) if since == why);
+        if self.state.phase.allows_in_flight() && !is_known {
             self.push(Conclusion::RunStopping(RunStopping { why, evidence: vec![cause] }));
         }
     }
@@ -121,7 +121,7 @@ impl Batch {
         let incomplete_steps = workflow.steps.iter().filter(incomplete).map(|step| step.id.clone()).collect();
         let (outcome, step, evidence) = match (why, deciding) {
             (Some(RunOutcome::Blocked) | None, Some((seq, step, outcome))) => {
-                let others = failed.iter().map(|(it, ..)| *it).filter(|it| *it != seq);
+                let others = failed.iter().map(|(event, ..)| *event).filter(|event| *event != seq);
                 (outcome, Some(step), std::iter::once(seq).chain(others).collect())
             }
             (Some(why), _) => (why, None, vec![cause]),
@@ -134,7 +134,7 @@ impl Batch {
     }
 
     /// Restarts the activity that was in flight when the supervisor died. It costs no retry.
-    pub(super) fn try_again(&mut self, lost: &Lost) {
+    pub(super) fn retry_lost(&mut self, lost: &AttemptLost) {
         let at = self.at(&lost.step);
         let (due, attempt) = (at.phase.clone(), at.attempt);
         match due {
@@ -159,10 +159,13 @@ impl Batch {
                 at.calls.child.as_ref().is_some_and(|child| child.end != RunOutcome::Complete);
             // The last inquiry is repeated; a worker that is its own check has to work again.
             let claim = at.verdicts.inquiry == Inquiry::Check
-                && step.check.as_ref().is_none_or(|it| matches!(it.by, CheckBy::Claim | CheckBy::Conditions));
+                && step
+                    .check
+                    .as_ref()
+                    .is_none_or(|check| matches!(check.by, CheckMethod::Claim | CheckMethod::Conditions));
             match end {
                 StepEnd::Complete | StepEnd::Incomplete | StepEnd::Skipped(_) => {}
-                StepEnd::Blocked(_) if !answer.is_some_and(|it| it.is_for(&step.id)) => {}
+                StepEnd::Blocked(_) if !answer.is_some_and(|answer| answer.is_for(&step.id)) => {}
                 _ if has_open_child => self.request_work(&step.id, iteration, attempt),
                 StepEnd::Blocked(_)
                 | StepEnd::IterationsExhausted

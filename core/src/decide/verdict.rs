@@ -2,14 +2,14 @@
 
 use super::Batch;
 use crate::convergence::Stall;
-use crate::event::{Conclusion, Next, Purpose, StageRaised, StepEnd, WaitReason};
+use crate::event::{Conclusion, Purpose, StageRaised, StepEnd, TurnKind, WaitReason};
 use crate::evidence::Decision;
 use crate::id::{Attempt, Iteration, Millis, Seq};
-use crate::judge::claim::Claim;
+use crate::judge::completion_claim::Claim;
 use crate::judge::judge;
 use crate::plural::count;
-use crate::state::Unread;
-use crate::workflow::{Check, OnExhausted, Step};
+use crate::state::UnreadableVerdict;
+use crate::workflow::{Check, OnIterationsExhausted, Step};
 
 /// Poll interval for an external job, if the verdict names none.
 const JOB_POLL_DEFAULT: Millis = Millis::from_secs(60);
@@ -23,7 +23,7 @@ impl Batch {
         let until = claim.until.filter(|until| *until > self.at).map(|until| until.since(self.at));
         let wait = claim.retry_after.max(until);
         let event = judge(step, self.at(&step.id), claim, evidence.clone());
-        if event.decision == Decision::Complete && self.verifies(step, &event) {
+        if event.decision == Decision::Complete && self.request_verifier(step, &event) {
             return;
         }
         let (decision, parse_failures, iteration) = (event.decision, event.parse_failures, event.iteration);
@@ -33,18 +33,18 @@ impl Batch {
             Decision::Complete => self.end_step(&step.id, StepEnd::Complete, evidence),
             Decision::Blocked => {
                 let needs = needs.unwrap_or_else(|| "the checker did not say what".to_owned());
-                self.blocked(&step.id, needs, evidence);
+                self.block_step(&step.id, needs, evidence);
             }
             Decision::Waiting => self.wait_for_job(step, wait, evidence),
             Decision::None if parse_failures >= check.max_parse_failures => {
                 let unread = &self.at(&step.id).verdicts.unread;
                 let problem = undecidable(parse_failures, unread);
-                let before = unread.iter().map(|it| it.seq).filter(|it| !evidence.contains(it));
+                let before = unread.iter().map(|verdict| verdict.seq).filter(|seq| !evidence.contains(seq));
                 let evidence = before.chain(evidence.iter().copied()).collect();
                 self.end_step(&step.id, StepEnd::Undecidable(problem), evidence);
             }
             Decision::Incomplete | Decision::None => {
-                if !self.given_up(step, &evidence) && !self.stalled(step, iteration, &evidence) {
+                if !self.try_end_step(step, &evidence) && !self.try_escalate(step, iteration, &evidence) {
                     self.next_iteration(step, iteration, evidence);
                 }
             }
@@ -52,7 +52,7 @@ impl Batch {
     }
 
     /// Raises the stage if the loop makes no progress; returns whether that ended its work.
-    pub(super) fn stalled(&mut self, step: &Step, iteration: Iteration, evidence: &[Seq]) -> bool {
+    pub(super) fn try_escalate(&mut self, step: &Step, iteration: Iteration, evidence: &[Seq]) -> bool {
         let Some(policy) = &step.convergence else { return false };
         let convergence = &self.at(&step.id).convergence;
         let Some(Stall { cause, key, count }) = convergence.stall(policy) else { return false };
@@ -78,8 +78,8 @@ impl Batch {
             return self.request_work(&step.id, iteration.next(), Attempt(1));
         }
         let end = match step.on_exhausted {
-            OnExhausted::Abort => StepEnd::IterationsExhausted,
-            OnExhausted::Continue => StepEnd::Incomplete,
+            OnIterationsExhausted::Abort => StepEnd::IterationsExhausted,
+            OnIterationsExhausted::Continue => StepEnd::Incomplete,
         };
         self.end_step(&step.id, end, evidence);
     }
@@ -90,7 +90,7 @@ impl Batch {
         if self.at.after(wait).since(since) > step.timeout {
             return self.end_step(&step.id, StepEnd::WaitExpired, evidence);
         }
-        let then = if step.claims() { Next::Work } else { Next::Check };
+        let then = if step.claims() { TurnKind::Work } else { TurnKind::Check };
         self.wait(step, wait, then, WaitReason::ExternalJob, "an external job is still running".to_owned());
     }
 }
@@ -99,11 +99,11 @@ impl Batch {
 const TOLD_MAX: usize = 5;
 
 /// Lists what was read instead of verdicts.
-fn undecidable(checks: u32, unread: &[Unread]) -> String {
+fn undecidable(checks: u32, unread: &[UnreadableVerdict]) -> String {
     let told = &unread[unread.len().saturating_sub(TOLD_MAX)..];
     let mut said = format!("{} in a row gave no readable verdict", count(checks, "check"));
     let mut before = if told.len() < unread.len() { ": ...; " } else { ": " };
-    for Unread { iteration, problem, .. } in told {
+    for UnreadableVerdict { iteration, problem, .. } in told {
         said.push_str(&format!("{before}#{iteration}: {problem}"));
         before = "; ";
     }

@@ -1,20 +1,22 @@
 //! Decisions after work.
 
-use super::outage::{is_waited_for, needs_person};
+use super::outage::{needs_person, should_wait};
 use super::{Batch, kind_of};
-use crate::judge::claim::{
-    Claim, contradicted_by_exit, cut_short, is_retryable, own_file, resolve, sentence,
+use crate::judge::completion_claim::{
+    Claim, contradicted_by_exit, cut_short, file_evidence, is_retryable, resolve, to_message,
 };
 
-use crate::call_report::Trouble;
+use crate::call_report::CallError;
 use crate::completion::Completion;
-use crate::event::{DecisionSource, Exit, Next, Purpose, RunOutcome, StepEnd, WaitReason, WorkerFinished};
+use crate::event::{
+    DecisionSource, Exit, Purpose, RunOutcome, StepEnd, TurnKind, WaitReason, WorkerFinished,
+};
 use crate::evidence::Decision;
 use crate::id::{Attempt, Seq};
 use crate::outage;
 use crate::prompt;
-use crate::state::{Phase, RunState, StepState};
-use crate::workflow::{Check, CheckBy, OnFailure, Step};
+use crate::state::{RunPhase, RunState, StepState};
+use crate::workflow::{Check, CheckMethod, OnFailure, Step};
 
 /// A step's work that has ended.
 #[derive(Clone, Copy)]
@@ -29,12 +31,12 @@ struct EndedWork<'a> {
 
 impl Batch {
     /// Handles the end of a worker: its step is complete, is checked, or has failed.
-    pub(super) fn work_ended(&mut self, before: &RunState, event: &WorkerFinished, cause: Seq) {
+    pub(super) fn on_worker_finished(&mut self, before: &RunState, event: &WorkerFinished, cause: Seq) {
         let Some((step, at)) = before.step(&event.step) else { return };
         if event.outcome.exit.is_stopped() {
             // A stuck step stays stuck even if no time was left for the diagnosis.
             let ran_out =
-                matches!(before.phase, Phase::Stopping(RunOutcome::TimeLimit | RunOutcome::SpendLimit, _));
+                matches!(before.phase, RunPhase::Stopping(RunOutcome::TimeLimit | RunOutcome::SpendLimit, _));
             if at.purpose == Purpose::Diagnosis && ran_out {
                 self.end_stuck(step, at, cause);
             }
@@ -45,10 +47,10 @@ impl Batch {
             return self.stop(RunOutcome::SpendLimit, cause);
         }
         if matches!(&event.outcome.exit, Exit::Child(child) if child.end == RunOutcome::Blocked) {
-            return self.blocked(&step.id, event.outcome.answer.clone(), vec![cause]);
+            return self.block_step(&step.id, event.outcome.answer.clone(), vec![cause]);
         }
         if at.purpose == Purpose::Diagnosis {
-            return self.diagnosed(step, at, event, cause);
+            return self.on_diagnosis(step, at, event, cause);
         }
         if let Some(why) = &event.outcome.fatal {
             return self.end_step(&step.id, StepEnd::Fatal(why.clone()), vec![cause]);
@@ -60,7 +62,7 @@ impl Batch {
         if let Some(question) = event.outcome.question(event.changed, failure.as_ref())
             && (!is_claim || matches!(event.outcome.exit, Exit::Asks(_)))
         {
-            return self.asks(step, &question, vec![cause]);
+            return self.diagnose_question(step, &question, vec![cause]);
         }
         let broke_off = self.at(&step.id).calls.broke_off.is_some();
         let Some(check) = &step.check else {
@@ -70,16 +72,16 @@ impl Batch {
             };
         };
         // Without a condition to verify it, a failure does not claim completion.
-        let is_asked = !step.completion.as_ref().is_some_and(Completion::asks_nobody);
-        if check.by == CheckBy::Conditions && (failure.is_none() || broke_off && is_asked) {
-            return self.answered(step, check, event, cause);
+        let is_asked = !step.completion.as_ref().is_some_and(Completion::has_no_checks);
+        if check.by == CheckMethod::Conditions && (failure.is_none() || broke_off && is_asked) {
+            return self.on_answer(step, check, event, cause);
         }
         if is_claim {
-            return self.claim_ended(before, check, &ended, failure);
+            return self.on_claim_finished(before, check, &ended, failure);
         }
         match failure {
             // The check judges the partial work. That the worker stalled or was cut off is part of the evidence.
-            Some(_) if (event.outcome.is_stalled() || broke_off) && check.by != CheckBy::Conditions => {
+            Some(_) if (event.outcome.is_stalled() || broke_off) && check.by != CheckMethod::Conditions => {
                 self.request_check(&step.id, event.iteration, Attempt(1));
             }
             Some(failure) => self.worker_failed(&ended, failure),
@@ -88,28 +90,28 @@ impl Batch {
     }
 
     /// Handles the end of a worker that is its own check.
-    fn claim_ended(
+    fn on_claim_finished(
         &mut self,
         before: &RunState,
         check: &Check,
         ended: &EndedWork<'_>,
-        failure: Option<outage::Failure>,
+        failure: Option<outage::ExitFailure>,
     ) {
         let EndedWork { step, then: at, event, cause } = *ended;
         let in_flight = at.phase.in_flight();
         let check_id = in_flight.and_then(|worker| worker.check_id.clone());
         let registry = in_flight.and_then(|worker| worker.registry.as_deref().cloned()).unwrap_or_default();
-        let prompt = prompt::work(before, step, at, check_id.as_ref(), &registry);
+        let prompt = prompt::worker_prompt(before, step, at, check_id.as_ref(), &registry);
         let (answer, said) = (&event.outcome.answer, &at.feedback.said);
-        let (file, doubt) = own_file(before.workflow(), step, &event.decision_file, check_id.as_ref());
+        let (file, doubt) = file_evidence(before.workflow(), step, &event.decision_file, check_id.as_ref());
         let resolution = resolve(&file, answer, &prompt, said, check_id.as_ref());
         if resolution.decision == Decision::None
             && let Some(question) = event.outcome.question(event.changed, failure.as_ref())
         {
-            return self.asks(step, &question, vec![cause]);
+            return self.diagnose_question(step, &question, vec![cause]);
         }
         // A worker that gives a verdict and ends well has worked, even if its text mentions an error.
-        let is_hearsay = resolution.decision != Decision::None && event.outcome.only_says_so();
+        let is_hearsay = resolution.decision != Decision::None && event.outcome.failed_by_text_only();
         match failure.filter(|_| !is_hearsay) {
             Some(_) if resolution.decision == Decision::None && event.outcome.is_stalled() => {
                 let claim = Claim::new(Decision::Incomplete, DecisionSource::None);
@@ -122,7 +124,7 @@ impl Batch {
             }
             failure => {
                 let failure = failure.or_else(|| cut_short(&event.outcome));
-                let claim = Claim::from_resolution(resolution, check_id).doubted(doubt);
+                let claim = Claim::from_resolution(resolution, check_id).with_warning(doubt);
                 let claim = contradicted_by_exit(claim, failure.as_ref(), "worker");
                 self.verdict(step, check, claim, vec![cause]);
             }
@@ -130,18 +132,18 @@ impl Batch {
     }
 
     /// Blocks the step on a question that only a person can answer.
-    pub(super) fn asks(&mut self, step: &Step, question: &str, evidence: Vec<Seq>) {
-        self.blocked(&step.id, format!("an answer to its question: {question}"), evidence);
+    pub(super) fn diagnose_question(&mut self, step: &Step, question: &str, evidence: Vec<Seq>) {
+        self.block_step(&step.id, format!("an answer to its question: {question}"), evidence);
     }
 
     /// Handles the end of a diagnosis of a loop without progress. The step is stuck, whatever the result.
-    fn diagnosed(&mut self, step: &Step, at: &StepState, event: &WorkerFinished, cause: Seq) {
+    fn on_diagnosis(&mut self, step: &Step, at: &StepState, event: &WorkerFinished, cause: Seq) {
         if let Some(failure) = event.outcome.failure(kind_of(step, at))
-            && let free_at = self.free_at(step, &failure, &event.outcome, at.tries.outage)
+            && let free_at = self.available_at(step, &failure, &event.outcome, at.tries.outage)
             && let Some(wait) = self.outage_wait(step, &failure, &event.outcome, free_at)
         {
             let why = WaitReason::Weather(failure.class);
-            return self.wait(step, wait, Next::Work, why, sentence(&failure));
+            return self.wait(step, wait, TurnKind::Work, why, to_message(&failure));
         }
         self.end_stuck(step, at, cause);
     }
@@ -149,22 +151,23 @@ impl Batch {
     /// Ends a step as stuck after its diagnosis.
     fn end_stuck(&mut self, step: &Step, at: &StepState, cause: Seq) {
         // Only a raised stage requests a diagnosis.
-        let Some((stall, _)) = at.convergence.raised_for() else { return };
+        let Some((stall, _)) = at.convergence.escalation_cause() else { return };
         self.end_step(&step.id, StepEnd::Stuck(stall), at.raised.into_iter().chain([cause]).collect());
     }
 
     /// Replaces, repeats or delays a failed worker, or ends its step.
-    fn worker_failed(&mut self, ended: &EndedWork<'_>, failure: outage::Failure) {
+    fn worker_failed(&mut self, ended: &EndedWork<'_>, failure: outage::ExitFailure) {
         let EndedWork { step, then, event, cause } = *ended;
-        if let Some(needs) = needs_person(then.whom(step), &failure) {
-            return self.blocked(&step.id, needs, vec![cause]);
+        if let Some(needs) = needs_person(then.current_worker(step), &failure) {
+            return self.block_step(&step.id, needs, vec![cause]);
         }
-        let continued = then.phase.in_flight().and_then(|it| it.call.as_ref()).is_some_and(|it| it.continues);
-        if continued && matches!(failure.trouble, Some(Trouble::NoSession | Trouble::ContextOverflow)) {
+        let resumed =
+            then.phase.in_flight().and_then(|now| now.call.as_ref()).is_some_and(|call| call.continues);
+        if resumed && matches!(failure.trouble, Some(CallError::NoSession | CallError::ContextOverflow)) {
             // The conversation is forgotten, so this happens once.
             return self.request_work(&step.id, event.iteration, self.at(&step.id).attempt);
         }
-        let Some(free_at) = self.falls_back(step, Next::Work, then, &failure, &event.outcome) else {
+        let Some(free_at) = self.try_fallback(step, TurnKind::Work, then, &failure, &event.outcome) else {
             return self.request_work(&step.id, event.iteration, self.at(&step.id).attempt);
         };
         let at = self.at(&step.id);
@@ -172,13 +175,13 @@ impl Batch {
         let retries = at.tries.work;
         let class = failure.class;
         if let Some(wait) = self.outage_wait(step, &failure, &event.outcome, free_at) {
-            let detail = self.why_waits(step, Next::Work, then, &failure);
-            self.wait(step, wait, Next::Work, WaitReason::Weather(class), detail);
-        } else if retries_left && is_retryable(class) && !is_waited_for(step, &failure, &event.outcome) {
+            let detail = self.wait_reason(step, TurnKind::Work, then, &failure);
+            self.wait(step, wait, TurnKind::Work, WaitReason::Weather(class), detail);
+        } else if retries_left && is_retryable(class) && !should_wait(step, &failure, &event.outcome) {
             let wait = self.backoff(step, class, retries);
-            self.wait(step, wait, Next::Work, WaitReason::Retry(class), sentence(&failure));
+            self.wait(step, wait, TurnKind::Work, WaitReason::Retry(class), to_message(&failure));
         } else {
-            let why = self.not_waited_for(step, &failure, &event.outcome, free_at);
+            let why = self.outage_failure(step, &failure, &event.outcome, free_at);
             let end = child_limit(step, &event.outcome.exit).unwrap_or(StepEnd::WorkerFailed(why));
             self.end_step(&step.id, end, vec![cause]);
         }

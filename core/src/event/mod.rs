@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{Seq, Timestamp};
 
-mod concluded;
-mod end;
-mod observed;
-mod outcome;
+mod conclusion;
+mod observation;
+mod process;
+mod run_outcome;
 
-pub use concluded::{
-    CheckRequested, Claimed, Conclusion, FallbackTaken, Inquiry, Next, Purpose, RunEnded, RunStopping,
-    StageRaised, StepEnded, VerdictReached, WaitReason, WaitRequested, WorkRequested,
+pub use conclusion::{
+    CheckRequested, Conclusion, FallbackTaken, Inquiry, PendingClaim, Purpose, RunEnded, RunStopping,
+    StageRaised, StepEnded, TurnKind, VerdictReached, WaitReason, WaitRequested, WorkRequested,
 };
-pub use end::{ErrorClass, Failure, RunOutcome, StallCause, StepEnd};
-pub use observed::{
-    AnswerGiven, Call, CheckFinished, CheckStarted, LogRepaired, Lost, Observation, Parent, RegistryText,
-    RunInterrupted, RunResumed, RunStarted, SnapshotMoment, SnapshotTaken, Suspended, WorkerFinished,
-    WorkerProgressed, WorkerStarted,
+pub use observation::{
+    AnswerGiven, AttemptLost, Call, CheckFinished, CheckStarted, LogRepaired, MachineSuspended, Observation,
+    Parent, RegistryText, RunInterrupted, RunResumed, RunStarted, SnapshotMoment, SnapshotTaken,
+    WorkerFinished, WorkerProgressed, WorkerStarted,
 };
-pub use outcome::{ChildEnd, Exit, Outcome};
+pub use process::{ChildEnd, Exit, Outcome};
+pub use run_outcome::{ErrorClass, ProcessFailure, RunOutcome, StallCause, StepEnd};
 
 pub use crate::evidence::{Bytes, DecisionFile, DecisionSource};
 

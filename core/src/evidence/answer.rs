@@ -6,7 +6,7 @@ use serde_json::Value;
 /// The place of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum AnswerSource {
     /// In the structured output of the worker CLI.
     #[error("structured output")]
     StructuredOutput,
@@ -21,22 +21,22 @@ pub enum Origin {
 /// A structured answer, with the candidates that were rejected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct AnswerSeen {
+pub struct ParsedAnswer {
     /// The answer as JSON text; `None` if no candidate was accepted.
     pub value: Option<String>,
     /// The place of the answer.
-    pub from: Option<Origin>,
+    pub from: Option<AnswerSource>,
     /// Rejected candidates; a bounded number of them.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RejectedCandidate>,
     /// Errors of the most likely candidate; empty if there is an answer.
-    pub violations: Vec<Violation>,
+    pub violations: Vec<SchemaViolation>,
 }
 
 /// A rejected candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
+pub struct RejectedCandidate {
     /// Its place.
-    pub from: Origin,
+    pub from: AnswerSource,
     /// Its first line, counted from 1.
     pub line: u32,
     /// The reason for the rejection.
@@ -46,7 +46,7 @@ pub struct Refused {
 /// A violation of the schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{}: {message}", if path.is_empty() { "the answer" } else { path })]
-pub struct Violation {
+pub struct SchemaViolation {
     /// The path in the value, such as `next_action.action` or `touched[2]`; empty for the value itself.
     pub path: String,
     /// The keyword of the schema that is violated.
@@ -59,24 +59,24 @@ pub struct Violation {
     pub allowed: Vec<Value>,
 }
 
-impl Violation {
+impl SchemaViolation {
     /// Returns the fingerprint: equal for the same place and keyword of the schema.
     pub fn fingerprint(&self) -> String {
         format!("format:#{}:{}", self.schema_path, self.keyword)
     }
 }
 
-impl AnswerSeen {
+impl ParsedAnswer {
     /// Returns the fingerprints of all violations, sorted and distinct; empty for a valid answer.
     pub fn fingerprints(&self) -> Vec<String> {
-        let mut out: Vec<String> = self.violations.iter().map(Violation::fingerprint).collect();
+        let mut out: Vec<String> = self.violations.iter().map(SchemaViolation::fingerprint).collect();
         out.sort();
         out.dedup();
         out
     }
 
     /// Parses the answer.
-    pub fn parsed(&self) -> Option<Value> {
+    pub fn to_value(&self) -> Option<Value> {
         serde_json::from_str(self.value.as_deref()?).ok()
     }
 }
@@ -85,13 +85,13 @@ impl AnswerSeen {
 const DEPARTURES_MAX: usize = 12;
 
 /// Returns the violations of an answer, one sentence each.
-pub(crate) fn departures(answer: Option<&AnswerSeen>, who: &str) -> Vec<String> {
+pub(crate) fn format_violations(answer: Option<&ParsedAnswer>, who: &str) -> Vec<String> {
     match answer.map(|answer| &answer.violations[..]) {
         None | Some([]) => vec![format!("{who} has nothing of the form that was asked for")],
         Some(violations) => violations
             .iter()
             .take(DEPARTURES_MAX)
-            .map(|it| format!("{who} is not of the right form: {it}"))
+            .map(|violation| format!("{who} is not of the right form: {violation}"))
             .collect(),
     }
 }

@@ -68,7 +68,7 @@ pub enum DecisionSource {
 
 impl DecisionSource {
     /// Returns whether the decision was read from the decision file or an answer.
-    pub fn is_said(self) -> bool {
+    pub fn is_stated(self) -> bool {
         matches!(self, Self::FileJson | Self::FileText | Self::OutputJson | Self::Marker)
     }
 

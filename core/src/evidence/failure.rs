@@ -37,7 +37,7 @@ pub struct Failure {
     /// The message of the tool without colors; of bounded length.
     pub message: String,
     /// The source of the failure.
-    pub source: Source,
+    pub source: FailureSource,
     /// The number of lines of its file that have this failure; at least 1.
     pub places: u32,
     /// The number of lines of its file after its location, if the file could be read.
@@ -47,7 +47,7 @@ pub struct Failure {
 
 /// The subject of a failure that was not read from an output.
 #[derive(Clone, Copy, Debug)]
-pub enum What<'a> {
+pub enum FailureSubject<'a> {
     /// Everything.
     Whole,
     /// A file.
@@ -58,23 +58,23 @@ pub enum What<'a> {
 
 impl Failure {
     /// Creates a failure that was not read from an output. The message is for people and not part of the fingerprint.
-    pub fn named(tool: &str, kind: &str, what: What<'_>, message: &str) -> Self {
+    pub fn synthetic(tool: &str, kind: &str, what: FailureSubject<'_>, message: &str) -> Self {
         let (test, file) = match what {
-            What::Whole => (None, None),
-            What::File(file) => (None, Some(file)),
-            What::Item(item, file) => (Some(item), Some(file)),
+            FailureSubject::Whole => (None, None),
+            FailureSubject::File(file) => (None, Some(file)),
+            FailureSubject::Item(item, file) => (Some(item), Some(file)),
         };
         let subject = [test.unwrap_or_default(), file.unwrap_or_default()];
-        let fingerprint = Fingerprint::of(&[tool, subject[0], subject[1], kind]);
+        let fingerprint = Fingerprint::from_parts(&[tool, subject[0], subject[1], kind]);
         Self {
-            exact: Fingerprint::of(&[fingerprint.as_str(), message]),
+            exact: Fingerprint::from_parts(&[fingerprint.as_str(), message]),
             fingerprint,
             tool: tool.to_owned(),
             test: test.map(str::to_owned),
             location: file.map(|file| Location { file: file.to_owned(), line: None }),
             kind: kind.to_owned(),
             message: message.to_owned(),
-            source: Source::Text,
+            source: FailureSource::Text,
             places: 1,
             remaining: None,
         }
@@ -84,7 +84,7 @@ impl Failure {
     pub fn test_file(&self) -> Option<&str> {
         let name = self.test.as_deref()?;
         let heads = ["::", " › ", " > "].iter().filter_map(|mark| Some(name.split_once(mark)?.0));
-        let place = self.location.as_ref().map(|it| it.file.as_str());
+        let place = self.location.as_ref().map(|location| location.file.as_str());
         let file = heads.chain(place).find(|file| is_test_file(file))?;
         Some(file.trim_start_matches("./"))
     }
@@ -96,7 +96,7 @@ impl Failure {
             None => self.location.is_some() && self.kind != UNPARSED,
             // Python's unittest invents a test for each module that it cannot load.
             Some(test) => {
-                self.location.as_ref().is_some_and(|it| it.file == *test)
+                self.location.as_ref().is_some_and(|location| location.file == *test)
                     || is_path_of_tests(test)
                     || LOADING.iter().any(|kind| self.kind.ends_with(kind))
                     || self.message.lines().next().is_some_and(|line| line.contains("loader._FailedTest"))
@@ -106,8 +106,8 @@ impl Failure {
 
     /// Adds a question to its identity: the same output for another question is another failure.
     #[must_use]
-    pub fn answering(self, question: &[&str]) -> Self {
-        let of = |answer: &Fingerprint| Fingerprint::of(&[&[answer.as_str()], question].concat());
+    pub fn scoped_to(self, question: &[&str]) -> Self {
+        let of = |answer: &Fingerprint| Fingerprint::from_parts(&[&[answer.as_str()], question].concat());
         Self { fingerprint: of(&self.fingerprint), exact: of(&self.exact), ..self }
     }
 }
@@ -154,7 +154,7 @@ impl fmt::Display for Location {
 /// Where a failure was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum FailureSource {
     /// The output that people read.
     Text,
     /// A machine report.
@@ -199,7 +199,7 @@ pub fn shorten(failures: &mut Vec<Failure>) -> u64 {
 
 /// Returns how many bytes the words of a failure take.
 fn weight(failure: &Failure) -> (Fingerprint, usize) {
-    let file = failure.location.as_ref().map_or(0, |it| it.file.len());
+    let file = failure.location.as_ref().map_or(0, |location| location.file.len());
     let words = failure.message.len() + failure.kind.len() + failure.test.as_ref().map_or(0, String::len);
     (failure.fingerprint.clone(), words + file)
 }
@@ -214,11 +214,11 @@ pub fn is_test_file(file: &str) -> bool {
     // `test_a`, `a_test`, `a.spec`, `ATest`, `ATests`.
     let is_named = stem.split(['_', '.', '-']).any(|word| WORDS.contains(&word));
     let is_class = ["Test", "Tests", "Spec"].iter().any(|end| stem.ends_with(end));
-    is_named || is_class || extension == "bats" || folders.any(|it| FOLDERS.contains(&it))
+    is_named || is_class || extension == "bats" || folders.any(|folder| FOLDERS.contains(&folder))
 }
 
 /// Says whether what is named as a test is the file that it is in: as a path, or as the module of that path.
-pub fn names_its_file(test: &str, file: &str) -> bool {
+pub fn is_file_name(test: &str, file: &str) -> bool {
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
     let is_end = |whole: &str, mark: char| {
         whole.strip_suffix(test).is_some_and(|before| before.is_empty() || before.ends_with(mark))
@@ -238,7 +238,7 @@ mod tests {
             ("tests.test_calc", "tests/test_calc.py"),
             ("test_calc", "tests/test_calc.py"),
         ] {
-            assert!(names_its_file(test, file), "{test}");
+            assert!(is_file_name(test, file), "{test}");
         }
         for (test, file) in [
             ("test_calc.py::test_sub", "test_calc.py"),
@@ -247,7 +247,7 @@ mod tests {
             ("calc", "test_calc.py"),
             ("", "test_calc.py"),
         ] {
-            assert!(!names_its_file(test, file), "{test}");
+            assert!(!is_file_name(test, file), "{test}");
         }
     }
 

@@ -20,7 +20,7 @@ impl FailureSet {
     /// Returns the key: equal for equal sets and for no others.
     pub fn key(&self) -> Fingerprint {
         let parts: Vec<&str> = self.0.iter().map(Fingerprint::as_str).collect();
-        Fingerprint::of(&parts)
+        Fingerprint::from_parts(&parts)
     }
 
     /// Returns the members, in order.

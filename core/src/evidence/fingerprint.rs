@@ -17,19 +17,19 @@ pub struct Fingerprint(String);
 
 impl Fingerprint {
     /// Makes the fingerprint of these parts, in this order.
-    pub fn of(parts: &[&str]) -> Self {
-        let [a, b, c, d, e, f, g, h, ..] = Digest::of_parts(parts).0;
+    pub fn from_parts(parts: &[&str]) -> Self {
+        let [a, b, c, d, e, f, g, h, ..] = Digest::sha256_parts(parts).0;
         Self(format!("f{VERSION}:{:016x}", u64::from_be_bytes([a, b, c, d, e, f, g, h])))
     }
 
     /// Says whether a text is a fingerprint, of any version, and not something that a checker made up.
-    pub fn is_one(text: &str) -> bool {
+    pub fn is_valid(text: &str) -> bool {
         let version = text.strip_prefix('f').and_then(|rest| rest.split_once(':'));
         version.is_some_and(|(version, _)| version.parse::<u32>().is_ok())
     }
 
     /// Returns a fingerprint as it was recorded.
-    pub fn recorded(text: impl Into<String>) -> Self {
+    pub fn from_recorded(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 

@@ -15,18 +15,18 @@ mod test_results;
 mod usage;
 mod validator;
 
-pub(crate) use answer::departures;
-pub use answer::{AnswerSeen, Origin, Refused, Violation};
+pub(crate) use answer::format_violations;
+pub use answer::{AnswerSource, ParsedAnswer, RejectedCandidate, SchemaViolation};
 pub use bytes::{Bytes, decode_hex};
-pub use command_result::{CommandResult, TIMEOUT, knows, test_name, timeout};
+pub use command_result::{CommandResult, TIMEOUT, has_failure, test_name, timeout};
 pub use decision::{CheckIdMatch, Decision, DecisionFile, DecisionSource, Refusal};
 pub use failure::{
-    Confidence, FAILURES_MAX, Failure, Location, Source, UNPARSED, What, is_test_file, names_its_file,
-    shorten,
+    Confidence, FAILURES_MAX, Failure, FailureSource, FailureSubject, Location, UNPARSED, is_file_name,
+    is_test_file, shorten,
 };
 pub use failure_set::FailureSet;
 pub use fingerprint::{Fingerprint, VERSION};
 pub use number_line::{Number, NumberLine};
-pub use test_results::{LISTED_MAX, Listed, Naming, TestName, Tests, last_component};
-pub use usage::{Cost, Scope, Tokens, Usage};
-pub use validator::{Report, Severity, ValidatorOutcome, ValidatorResult};
+pub use test_results::{LISTED_MAX, RecordedTestNames, ReporterNaming, TestName, Tests, last_component};
+pub use usage::{Cost, Tokens, Usage, UsagePeriod};
+pub use validator::{FailureReport, Severity, ValidatorOutcome, ValidatorResult};

@@ -27,7 +27,7 @@ pub struct Tests {
 
 impl Tests {
     /// Returns the number of tests that ran.
-    pub fn ran(self) -> u64 {
+    pub fn total(self) -> u64 {
         self.passed.saturating_add(self.failed)
     }
 
@@ -53,7 +53,7 @@ pub struct TestName {
 
 /// The tests that an output names, compared with the baseline.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct RecordedTestNames {
     /// Those that failed.
     pub failed: Vec<TestName>,
     /// Tests that failed in the baseline and ran now.
@@ -62,19 +62,19 @@ pub struct Listed {
     /// a failed test that no tool names now and no file contains.
     pub gone: Vec<TestName>,
     /// The tools that name tests.
-    pub naming: Vec<Naming>,
+    pub naming: Vec<ReporterNaming>,
 }
 
 /// A tool that names tests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Naming {
+pub struct ReporterNaming {
     /// The tool.
     pub tool: String,
     /// The number of passed tests that it names.
     pub passed: u64,
 }
 
-impl Listed {
+impl RecordedTestNames {
     /// Returns whether all tests that failed in the baseline ran now; false if no test is named.
     pub fn has_run_all(&self, failed: &[TestName]) -> bool {
         !failed.is_empty() && failed.iter().all(|name| self.ran.contains(name))
@@ -83,7 +83,7 @@ impl Listed {
     /// Merges the results of another run of the same command. A test that is not in `failed` (the failures of the baseline) is
     /// gone only if it is gone in both: one run may have stopped at its first failure.
     #[must_use]
-    pub fn and(&self, other: &Self, failed: &[TestName]) -> Self {
+    pub fn merge(&self, other: &Self, failed: &[TestName]) -> Self {
         let union = |one: &[TestName], two: &[TestName]| -> Vec<TestName> {
             one.iter().chain(two).collect::<BTreeSet<_>>().into_iter().take(LISTED_MAX).cloned().collect()
         };
@@ -92,13 +92,13 @@ impl Listed {
         let in_both = |name: &TestName| self.gone.contains(name) && other.gone.contains(name);
         gone.retain(|name| !ran.contains(name) && (failed.contains(name) || in_both(name)));
         let mut naming = self.naming.clone();
-        naming.extend(other.naming.iter().filter(|it| self.names(&it.tool).is_none()).cloned());
+        naming.extend(other.naming.iter().filter(|reporter| self.names(&reporter.tool).is_none()).cloned());
         Self { failed: union(&self.failed, &other.failed), ran, gone, naming }
     }
 
     /// Returns the number of passed tests that a tool names; `None` if it names no tests.
     pub fn names(&self, tool: &str) -> Option<u64> {
-        self.naming.iter().find(|it| it.tool == tool).map(|it| it.passed)
+        self.naming.iter().find(|reporter| reporter.tool == tool).map(|reporter| reporter.passed)
     }
 }
 
@@ -109,9 +109,10 @@ impl TestName {
         // A package, then the test, then its subtests.
         let of_go = || self.name.rsplit_once('/').map_or(&*self.name, |(_, last)| last);
         let name = match self.tool.as_str() {
-            "go-test" => {
-                GO_TEST.captures(&self.name).and_then(|it| it.get(1)).map_or_else(of_go, |it| it.as_str())
-            }
+            "go-test" => GO_TEST
+                .captures(&self.name)
+                .and_then(|parts| parts.get(1))
+                .map_or_else(of_go, |name| name.as_str()),
             _ => last_component(self).trim(),
         };
         if name.contains(char::is_whitespace) {
@@ -119,8 +120,8 @@ impl TestName {
         }
         let name = name.rsplit('#').next().unwrap_or(name);
         let is_identifier = !name.is_empty()
-            && name.chars().all(|it| it.is_alphanumeric() || it == '_')
-            && !name.starts_with(|it: char| it.is_ascii_digit());
+            && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+            && !name.starts_with(|c: char| c.is_ascii_digit());
         is_identifier.then_some(name)
     }
 }

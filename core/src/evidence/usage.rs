@@ -25,7 +25,7 @@ impl Tokens {
 
     /// Returns the increase of each kind over `before`.
     #[must_use]
-    pub fn beyond(self, before: Self) -> Self {
+    pub fn delta_since(self, before: Self) -> Self {
         Self {
             input: self.input.saturating_sub(before.input),
             cached: self.cached.saturating_sub(before.cached),
@@ -69,7 +69,7 @@ pub struct Usage {
     /// Reasoning tokens, part of the output.
     pub reasoning: u64,
     /// Scope of the count.
-    pub scope: Scope,
+    pub scope: UsagePeriod,
 }
 
 impl Usage {
@@ -82,7 +82,7 @@ impl Usage {
 
     /// Returns the increase over `before`; `None` if any kind went down.
     #[must_use]
-    pub fn beyond(self, before: Self) -> Option<Self> {
+    pub fn delta_since(self, before: Self) -> Option<Self> {
         Some(Self {
             input: self.input.checked_sub(before.input)?,
             cached: self.cached.checked_sub(before.cached)?,
@@ -100,13 +100,13 @@ pub struct Cost {
     /// Amount, in millionths of a US dollar.
     pub micro_usd: u64,
     /// Scope of the count.
-    pub scope: Scope,
+    pub scope: UsagePeriod,
 }
 
 /// Scope of a number of tokens or dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum UsagePeriod {
     /// This call.
     #[default]
     Call,

@@ -35,7 +35,7 @@ pub struct ValidatorResult {
     /// The part of the output that shows the failure; empty if it passed.
     pub error: String,
     /// The report for the prompt; empty if it passed.
-    pub report: Report,
+    pub report: FailureReport,
     /// The extracted parameters, by their names in the registry.
     pub params: BTreeMap<String, Value>,
     /// The failures, each once; one of kind `could_not_run` if it could not run.
@@ -57,7 +57,7 @@ impl ValidatorResult {
 
     /// Returns the fingerprints of its failures; at most 1,000.
     pub fn fingerprints(&self) -> Vec<String> {
-        let identities = self.failures.iter().map(|it| it.fingerprint.as_str().to_owned());
+        let identities = self.failures.iter().map(|failure| failure.fingerprint.as_str().to_owned());
         identities.take(FINGERPRINTS_MAX).collect()
     }
 
@@ -91,7 +91,7 @@ pub enum ValidatorOutcome {
 
 /// The description of a failed validator for the prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct FailureReport {
     /// One sentence.
     pub summary: String,
     /// One line for each failure.

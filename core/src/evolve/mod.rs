@@ -16,7 +16,7 @@ mod workspace;
 
 use std::sync::Arc;
 
-use crate::event::{Conclusion, Event, Fact, Next, Observation};
+use crate::event::{Conclusion, Event, Fact, Observation, TurnKind};
 use crate::id::{Attempt, Iteration, Seq, StepId, Timestamp};
 use crate::snapshot::Snapshot;
 use crate::state::{RunState, StepState};
@@ -65,29 +65,29 @@ impl RunState {
     }
 
     fn observe(&mut self, observation: &Observation, place: Place) -> Fold {
-        let seen = self.seen(observation);
-        let fold = self.observed(observation, seen.clone(), place);
+        let seen = self.workspace_after(observation);
+        let fold = self.apply(observation, seen.clone(), place);
         if matches!(fold, Fold::Done) {
-            self.remember(observation, seen);
+            self.remember_snapshot(observation, seen);
         }
         fold
     }
 
     /// `seen` is the current workspace, if a snapshot was taken; the previous one is still the last snapshot.
-    fn observed(&mut self, observation: &Observation, seen: Option<Arc<Snapshot>>, place: Place) -> Fold {
+    fn apply(&mut self, observation: &Observation, seen: Option<Arc<Snapshot>>, place: Place) -> Fold {
         match observation {
-            Observation::RunStarted(event) => self.run_started(event, place),
-            Observation::RunResumed(event) => self.run_resumed(event, place),
-            Observation::AnswerGiven(event) => self.answer_given(event, place),
-            Observation::WorkerStarted(event) => self.worker_started(event, seen, place),
-            Observation::WorkerProgressed(event) => self.worker_progressed(event),
-            Observation::WorkerFinished(event) => self.worker_finished(event, place),
-            Observation::WorkerLost(event) => self.lost(event, Next::Work),
-            Observation::CheckStarted(event) => self.check_started(event, place),
-            Observation::CheckFinished(event) => self.check_finished(event, seen, place),
-            Observation::CheckLost(event) => self.lost(event, Next::Check),
-            Observation::Kicked => self.kicked(place),
-            Observation::Suspended(event) => self.suspended(event.length, place),
+            Observation::RunStarted(event) => self.on_run_started(event, place),
+            Observation::RunResumed(event) => self.on_run_resumed(event, place),
+            Observation::AnswerGiven(event) => self.on_answer_given(event, place),
+            Observation::WorkerStarted(event) => self.on_worker_started(event, seen, place),
+            Observation::WorkerProgressed(event) => self.on_worker_progressed(event),
+            Observation::WorkerFinished(event) => self.on_worker_finished(event, place),
+            Observation::WorkerLost(event) => self.on_lost(event, TurnKind::Work),
+            Observation::CheckStarted(event) => self.on_check_started(event, place),
+            Observation::CheckFinished(event) => self.on_check_finished(event, seen, place),
+            Observation::CheckLost(event) => self.on_lost(event, TurnKind::Check),
+            Observation::Kicked => self.on_retry_requested(place),
+            Observation::Suspended(event) => self.on_suspended(event.length, place),
             Observation::RunInterrupted(_)
             | Observation::DeadlinePassed
             | Observation::LogRepaired(_)
@@ -97,22 +97,22 @@ impl RunState {
 
     fn conclude(&mut self, conclusion: &Conclusion, place: Place) -> Fold {
         match conclusion {
-            Conclusion::WorkRequested(event) => self.work_requested(event),
-            Conclusion::CheckRequested(event) => self.check_requested(event),
-            Conclusion::WaitRequested(event) => self.wait_requested(event, place),
-            Conclusion::VerdictReached(event) => self.verdict_reached(event, place),
-            Conclusion::StageRaised(event) => self.stage_raised(event, place),
-            Conclusion::StepEnded(event) => self.step_ended(event, place),
-            Conclusion::FallbackTaken(event) => self.fallback_taken(event),
-            Conclusion::RunStopping(event) => self.run_stopping(event.why, place),
-            Conclusion::RunEnded(event) => self.run_ended(event, place),
+            Conclusion::WorkRequested(event) => self.on_work_requested(event),
+            Conclusion::CheckRequested(event) => self.on_check_requested(event),
+            Conclusion::WaitRequested(event) => self.on_wait_requested(event, place),
+            Conclusion::VerdictReached(event) => self.on_verdict_reached(event, place),
+            Conclusion::StageRaised(event) => self.on_stage_raised(event, place),
+            Conclusion::StepEnded(event) => self.on_step_ended(event, place),
+            Conclusion::FallbackTaken(event) => self.on_fallback_taken(event),
+            Conclusion::RunStopping(event) => self.on_run_stopping(event.why, place),
+            Conclusion::RunEnded(event) => self.on_run_ended(event, place),
         }
     }
 
     /// Returns whether this attempt of a step is in flight, as work or as a check.
-    fn is_in_flight(&self, id: &StepId, what: Next, (iteration, attempt): (Iteration, Attempt)) -> bool {
+    fn is_in_flight(&self, id: &StepId, what: TurnKind, (iteration, attempt): (Iteration, Attempt)) -> bool {
         self.step(id).is_some_and(|(_, at)| {
-            at.phase.is_in_flight() && at.phase.next() == Some(what) && at.is_at(iteration, attempt)
+            at.phase.is_in_flight() && at.phase.next() == Some(what) && at.is_attempt(iteration, attempt)
         })
     }
 

@@ -3,30 +3,32 @@
 use super::{Fold, Place};
 use std::sync::Arc;
 
-use crate::event::{AnswerGiven, Next, RunEnded, RunOutcome, RunResumed, RunStarted, StepEnd, WaitReason};
+use crate::event::{
+    AnswerGiven, RunEnded, RunOutcome, RunResumed, RunStarted, StepEnd, TurnKind, WaitReason,
+};
 use crate::id::{Millis, StepId};
-use crate::state::{Phase, Plan, RunState, StepPhase, StepState};
+use crate::state::{RunConfig, RunPhase, RunState, StepPhase, StepState};
 use crate::workflow::Worker;
 
 impl RunState {
-    pub(super) fn run_started(&mut self, event: &RunStarted, place: Place) -> Fold {
-        if self.phase != Phase::Empty {
+    pub(super) fn on_run_started(&mut self, event: &RunStarted, place: Place) -> Fold {
+        if self.phase != RunPhase::Empty {
             return Fold::Impossible;
         }
         let steps = &event.workflow.steps;
         self.steps = vec![StepState::default(); steps.len()];
         let index = steps.iter().enumerate().map(|(at, step)| (step.id.clone(), at)).collect();
-        self.plan = Some(Arc::new(Plan { started: event.clone(), index }));
-        self.phase = Phase::Active;
+        self.plan = Some(Arc::new(RunConfig { started: event.clone(), index }));
+        self.phase = RunPhase::Active;
         self.clock.running_since = place.at;
         Fold::Done
     }
 
-    pub(super) fn run_resumed(&mut self, event: &RunResumed, place: Place) -> Fold {
-        if self.phase == Phase::Empty {
+    pub(super) fn on_run_resumed(&mut self, event: &RunResumed, place: Place) -> Fold {
+        if self.phase == RunPhase::Empty {
             return Fold::Impossible;
         }
-        self.run_goes_on(place, event.add_iterations);
+        self.continue_run(place, event.add_iterations);
         self.clock.extra = self.clock.extra.plus(event.add_time);
         if let Some(workflow) = self.workflow().filter(|_| event.renews_time) {
             self.clock.renewed = self.clock.renewed.plus(workflow.timeout);
@@ -34,29 +36,29 @@ impl RunState {
         self.extra_iterations = self.extra_iterations.saturating_add(event.add_iterations);
         self.add_budget(event);
         if let Some(worker) = &event.worker {
-            self.hand_to(worker, place);
+            self.replace_workers(worker, place);
         }
         if let Some(plan) = self.plan.as_mut().filter(|_| !event.secrets.is_empty()) {
             Arc::make_mut(plan).started.secrets.extend_from_slice(&event.secrets);
         }
         if let Some(hint) = &event.hint {
-            self.tell_unfinished_steps(hint, |_| true);
+            self.message_unfinished_steps(hint, |_| true);
         }
         Fold::Done
     }
 
     /// Replaces the worker. Limits of the previous workers no longer count, so their services are not waited for.
-    pub(super) fn hand_to(&mut self, worker: &Worker, place: Place) {
+    pub(super) fn replace_workers(&mut self, worker: &Worker, place: Place) {
         let Some(plan) = &mut self.plan else { return };
         let plan = Arc::make_mut(plan);
-        plan.started.workflow.hand_to(worker);
+        plan.started.workflow.replace_workers(worker);
         for (step, at) in plan.started.workflow.steps.iter().zip(&mut self.steps) {
-            if !step.can_be_handed_over() {
+            if !step.can_replace_worker() {
                 continue;
             }
             at.calls.worker_at = 0;
             at.calls.rests.forget();
-            if let StepPhase::Waiting { until, why: WaitReason::Weather(_), then: Next::Work, .. } =
+            if let StepPhase::Waiting { until, why: WaitReason::Weather(_), then: TurnKind::Work, .. } =
                 &mut at.phase
             {
                 self.outage_wait = self.outage_wait.minus(until.since(place.at));
@@ -65,28 +67,28 @@ impl RunState {
         }
     }
 
-    pub(super) fn answer_given(&mut self, event: &AnswerGiven, place: Place) -> Fold {
-        let is_asked = matches!(self.phase, Phase::Ended(RunOutcome::Blocked, _));
+    pub(super) fn on_answer_given(&mut self, event: &AnswerGiven, place: Place) -> Fold {
+        let is_asked = matches!(self.phase, RunPhase::Ended(RunOutcome::Blocked, _));
         if !is_asked || !event.steps.iter().all(|step| self.is_blocked(step)) {
             return Fold::Impossible;
         }
-        self.run_goes_on(place, 0);
-        self.tell_unfinished_steps(&event.text, |step| event.is_for(step));
+        self.continue_run(place, 0);
+        self.message_unfinished_steps(&event.text, |step| event.is_for(step));
         Fold::Done
     }
 
     /// Restarts the clock, and makes skipped steps wait for their turn again.
-    pub(super) fn run_goes_on(&mut self, place: Place, add_iterations: u32) {
+    pub(super) fn continue_run(&mut self, place: Place, add_iterations: u32) {
         let reopens = self.reopens(add_iterations);
-        self.all_rest();
-        if !matches!(self.phase, Phase::Ended(..)) {
+        self.nothing_in_flight();
+        if !matches!(self.phase, RunPhase::Ended(..)) {
             // The supervisor died: its time ran until its last recorded event.
             let ran = self.clock.alive_until.since(self.clock.running_since);
             self.clock.used = self.clock.used.plus(ran);
         }
         let paused = place.at.since(self.clock.alive_until);
         self.clock.running_since = place.at;
-        self.phase = Phase::Active;
+        self.phase = RunPhase::Active;
         for step in &mut self.steps {
             // The time limit of an external job excludes the pause of the run.
             step.tries.waiting_since = step.tries.waiting_since.map(|since| since.after(paused));
@@ -97,7 +99,7 @@ impl RunState {
         }
     }
 
-    pub(super) fn tell_unfinished_steps(&mut self, text: &str, is_for: impl Fn(&StepId) -> bool) {
+    pub(super) fn message_unfinished_steps(&mut self, text: &str, is_for: impl Fn(&StepId) -> bool) {
         let Some(plan) = self.plan.clone() else { return };
         for (step, at) in plan.started.workflow.steps.iter().zip(&mut self.steps) {
             let is_finished = matches!(at.phase, StepPhase::Ended(StepEnd::Complete | StepEnd::Incomplete));
@@ -109,13 +111,13 @@ impl RunState {
 
     /// Ends all waits now; the rest of a wait does not count. A chain restarts at its first worker, so that all are
     /// tried in order.
-    pub(super) fn kicked(&mut self, place: Place) -> Fold {
+    pub(super) fn on_retry_requested(&mut self, place: Place) -> Fold {
         for step in &mut self.steps {
             step.calls.rests.forget();
             let StepPhase::Waiting { until, why, then } = &mut step.phase else { continue };
             if matches!(why, WaitReason::Weather(_)) {
                 self.outage_wait = self.outage_wait.minus(until.since(place.at));
-                step.calls.falls_back(*then, 0);
+                step.calls.switch_to(*then, 0);
             }
             *until = place.at;
         }
@@ -123,8 +125,8 @@ impl RunState {
     }
 
     /// Excludes a suspension from the time of the run. A wait excludes this time anyway, so it is not counted twice.
-    pub(super) fn suspended(&mut self, length: Millis, place: Place) -> Fold {
-        if !matches!(self.phase, Phase::Active | Phase::Stopping(..)) {
+    pub(super) fn on_suspended(&mut self, length: Millis, place: Place) -> Fold {
+        if !matches!(self.phase, RunPhase::Active | RunPhase::Stopping(..)) {
             return Fold::Impossible;
         }
         let length = length.at_most(place.at.since(self.clock.running_since));
@@ -139,22 +141,23 @@ impl RunState {
         Fold::Done
     }
 
-    pub(super) fn run_stopping(&mut self, why: RunOutcome, place: Place) -> Fold {
-        let is_new = !matches!(self.phase, Phase::Stopping(since, _) if since == why);
-        if !self.phase.lets_run_on() || !is_new {
+    pub(super) fn on_run_stopping(&mut self, why: RunOutcome, place: Place) -> Fold {
+        let is_new = !matches!(self.phase, RunPhase::Stopping(since, _) if since == why);
+        if !self.phase.allows_in_flight() || !is_new {
             return Fold::Impossible;
         }
-        self.phase = Phase::Stopping(why, place.seq);
+        self.phase = RunPhase::Stopping(why, place.seq);
         Fold::Done
     }
 
-    pub(super) fn run_ended(&mut self, event: &RunEnded, place: Place) -> Fold {
-        if !matches!(self.phase, Phase::Active | Phase::Stopping(..)) || self.in_flight().next().is_some() {
+    pub(super) fn on_run_ended(&mut self, event: &RunEnded, place: Place) -> Fold {
+        let can_end = matches!(self.phase, RunPhase::Active | RunPhase::Stopping(..));
+        if !can_end || self.in_flight().next().is_some() {
             return Fold::Impossible;
         }
         self.clock.used = self.clock.used.plus(place.at.since(self.clock.running_since));
-        self.phase = Phase::Ended(event.outcome, place.seq);
-        self.all_rest();
+        self.phase = RunPhase::Ended(event.outcome, place.seq);
+        self.nothing_in_flight();
         Fold::Done
     }
 }

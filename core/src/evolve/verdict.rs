@@ -2,13 +2,13 @@
 
 use super::{Fold, Place};
 
-use crate::convergence::{Measured, Signal};
+use crate::convergence::{IterationSignal, Measures};
 use crate::event::{DecisionSource, StageRaised, StepEnd, StepEnded, VerdictReached};
 use crate::evidence::Decision;
 use crate::state::{RunState, StepPhase, StepState};
 
 impl RunState {
-    pub(super) fn verdict_reached(&mut self, event: &VerdictReached, place: Place) -> Fold {
+    pub(super) fn on_verdict_reached(&mut self, event: &VerdictReached, place: Place) -> Fold {
         let Some(at) = self.position(&event.step) else { return Fold::Impossible };
         let plan = self.plan.clone();
         let Some(configured) = plan.as_deref().map(|plan| &plan.started.workflow.steps[at]) else {
@@ -20,30 +20,30 @@ impl RunState {
             return Fold::Impossible;
         }
         step.tries.outage = 0;
-        step.verdicts.reached(event, place.seq, configured.completion.is_some());
-        step.feedback.judged(event);
+        step.verdicts.record_verdict(event, place.seq, configured.completion.is_some());
+        step.feedback.record_verdict(event);
         if is_controlled && event.decision == Decision::Incomplete && event.parse_failures == 0 {
             // The worker itself is no judge, and neither is an exit status.
             let has_judge = !configured.claims() && event.source != DecisionSource::ExitCode;
             if step.convergence.key().is_none() {
-                let open_boxes = step.workspace.began_with.as_ref().and_then(|it| it.open_boxes);
-                step.convergence.begin(&Measured { open_boxes, ..Measured::default() });
+                let open_boxes = step.workspace.began_with.as_ref().and_then(|snapshot| snapshot.open_boxes);
+                step.convergence.begin(&Measures { open_boxes, ..Measures::default() });
             }
             let workspace = self.last_snapshot.as_deref();
             let results = step.evidence.results[0].as_deref().unwrap_or_default();
             let by_validators = event.source == DecisionSource::Validators;
             let validators = if by_validators { &step.verdicts.verified.validators[..] } else { &[] };
-            let open_boxes = workspace.and_then(|it| it.open_boxes);
-            let mut measured = Measured::of(results, validators, open_boxes);
+            let open_boxes = workspace.and_then(|snapshot| snapshot.open_boxes);
+            let mut measured = Measures::new(results, validators, open_boxes);
             // A decision that was overruled has fingerprints that are no findings of the judge.
-            if event.source == DecisionSource::Closer || event.source.is_said() && event.claimed.is_none() {
+            if event.source == DecisionSource::Closer || event.source.is_stated() && event.claimed.is_none() {
                 measured.source = Some(event.source);
                 measured.failures = u64::try_from(event.fingerprints.len()).ok();
             }
-            step.convergence.note(&Signal {
+            step.convergence.record(&IterationSignal {
                 fingerprints: &event.fingerprints,
                 reasons: if has_judge { &event.reasons } else { &[] },
-                workspace: workspace.map(|it| it.state()),
+                workspace: workspace.map(|snapshot| snapshot.state()),
                 changed: step.workspace.changed_now,
                 measured,
             });
@@ -51,19 +51,19 @@ impl RunState {
         Fold::Done
     }
 
-    pub(super) fn stage_raised(&mut self, event: &StageRaised, place: Place) -> Fold {
+    pub(super) fn on_stage_raised(&mut self, event: &StageRaised, place: Place) -> Fold {
         self.with_step(&event.step, |step| {
             if event.to < event.from {
                 return Fold::Impossible;
             }
-            step.convergence.raise(event.to, event.cause, event.count);
+            step.convergence.escalate(event.to, event.cause, event.count);
             step.raised = Some(place.seq);
             Fold::Done
         })
     }
 
-    pub(super) fn step_ended(&mut self, event: &StepEnded, place: Place) -> Fold {
-        let now = self.workspace_now();
+    pub(super) fn on_step_ended(&mut self, event: &StepEnded, place: Place) -> Fold {
+        let now = self.current_workspace();
         self.with_step(&event.step, |step| {
             let fits = match (&event.end, &step.phase) {
                 (StepEnd::Skipped(_), phase) => *phase == StepPhase::Pending,
@@ -75,7 +75,7 @@ impl RunState {
             }
             step.phase = StepPhase::Ended(event.end.clone());
             if let Some(now) = now {
-                step.workspace.was_seen(&now);
+                step.workspace.record_snapshot(&now);
             }
             step.ended = Some(place.seq);
             step.ended_at = Some(place.at);

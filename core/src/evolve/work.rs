@@ -3,19 +3,19 @@
 use super::{Fold, Place};
 use std::sync::Arc;
 
-use crate::call_report::Trouble;
+use crate::call_report::CallError;
 use crate::duration;
 use crate::event::{
-    Call, Exit, FallbackTaken, Inquiry, Lost, Next, Outcome, Purpose, StepEnd, WorkRequested, WorkerFinished,
-    WorkerProgressed, WorkerStarted,
+    AttemptLost, Call, Exit, FallbackTaken, Inquiry, Outcome, Purpose, StepEnd, TurnKind, WorkRequested,
+    WorkerFinished, WorkerProgressed, WorkerStarted,
 };
 use crate::id::{Attempt, CheckId, Iteration};
 use crate::snapshot::Snapshot;
-use crate::state::{Child, Conversation, Feedback, InFlight, RunState, StepPhase, StepState};
+use crate::state::{ChildRunRecord, ClientSession, Feedback, InFlight, RunState, StepPhase, StepState};
 use crate::truncate;
 
 impl RunState {
-    pub(super) fn worker_started(
+    pub(super) fn on_worker_started(
         &mut self,
         event: &WorkerStarted,
         seen: Option<Arc<Snapshot>>,
@@ -41,22 +41,22 @@ impl RunState {
         is_beside: bool,
     ) -> Fold {
         self.with_step(&event.step, |step| {
-            if step.phase != StepPhase::WorkDue || !step.is_at(event.iteration, event.attempt) {
+            if step.phase != StepPhase::WorkDue || !step.is_attempt(event.iteration, event.attempt) {
                 return Fold::Impossible;
             }
-            let begun = begun(place, event.check_id.as_ref(), event.call.clone());
+            let begun = in_flight_at(place, event.check_id.as_ref(), event.call.clone());
             step.phase = StepPhase::Working(InFlight { registry: event.registry.clone(), ..begun });
             step.calls.started = step.calls.started.saturating_add(1);
             step.work_attempt = event.attempt;
-            step.workspace.work_began(seen, is_beside);
+            step.workspace.begin_work(seen, is_beside);
             step.begun_at.get_or_insert(place.at);
             Fold::Done
         })
     }
 
-    pub(super) fn worker_progressed(&mut self, event: &WorkerProgressed) -> Fold {
+    pub(super) fn on_worker_progressed(&mut self, event: &WorkerProgressed) -> Fold {
         self.with_step(&event.step, |step| {
-            if !step.is_at(event.iteration, event.attempt) {
+            if !step.is_attempt(event.iteration, event.attempt) {
                 return Fold::Impossible;
             }
             let (StepPhase::Working(in_flight) | StepPhase::Checking(in_flight)) = &mut step.phase else {
@@ -67,20 +67,20 @@ impl RunState {
         })
     }
 
-    pub(super) fn fallback_taken(&mut self, event: &FallbackTaken) -> Fold {
+    pub(super) fn on_fallback_taken(&mut self, event: &FallbackTaken) -> Fold {
         let first = self.step(&event.step).and_then(|(step, at)| step.first(at.place_in_chain(event.what)));
         let has_place = first.is_some_and(|first| first.chain().count() > event.to as usize);
         self.with_step(&event.step, |step| {
             if !has_place || step.phase != StepPhase::due(event.what) {
                 return Fold::Impossible;
             }
-            step.calls.falls_back(event.what, event.to);
+            step.calls.switch_to(event.what, event.to);
             Fold::Done
         })
     }
 
-    pub(super) fn worker_finished(&mut self, event: &WorkerFinished, place: Place) -> Fold {
-        if !self.is_in_flight(&event.step, Next::Work, (event.iteration, event.attempt)) {
+    pub(super) fn on_worker_finished(&mut self, event: &WorkerFinished, place: Place) -> Fold {
+        if !self.is_in_flight(&event.step, TurnKind::Work, (event.iteration, event.attempt)) {
             return Fold::Impossible;
         }
         let of_child = match &event.outcome.exit {
@@ -90,41 +90,41 @@ impl RunState {
         let before = self.ledger.spent_in(of_child).tokens.total();
         self.count_cost(&event.step, Some(&event.outcome));
         let tokens = self.ledger.spent_in(of_child).tokens.total().saturating_sub(before);
-        self.turn_ended(&event.step);
+        self.end_turn(&event.step);
         self.with_step(&event.step, |step| {
             step.calls.tokens = tokens;
-            step.calls.child = child(step, &event.outcome, place).or(step.calls.child.take());
-            let conversation = conversation(step, &event.outcome);
-            step.workspace.work_is_over();
+            step.calls.child = child_record(step, &event.outcome, place).or(step.calls.child.take());
+            let conversation = client_session(step, &event.outcome);
+            step.workspace.clear_lost_work();
             step.phase = StepPhase::WorkDue;
             step.attempt = step.attempt.next();
             if step.purpose == Purpose::Diagnosis {
-                step.diagnosis = diagnosis(&event.outcome);
+                step.diagnosis = diagnosis_text(&event.outcome);
                 return Fold::Done;
             }
-            step.calls.rests.note(step.place_in_chain(Next::Work), event.outcome.named_limit(place.at));
-            step.workspace.work_ended(event);
+            step.calls.rests.record(step.place_in_chain(TurnKind::Work), event.outcome.limit_end(place.at));
+            step.workspace.record_work(event);
             if !event.outcome.exit.is_stopped() {
                 step.worked = Some(place.seq);
-                step.calls.stalled = stalled(&event.outcome);
-                step.calls.broke_off = event.outcome.broke_off(event.changed);
+                step.calls.stalled = stall_reason(&event.outcome);
+                step.calls.broke_off = event.outcome.cut_off_reason(event.changed);
                 step.calls.conversation = conversation;
-                step.feedback.worker_said(&event.outcome.answer);
-                step.verdicts.answered(event.answer.clone(), event.wants_repeat);
+                step.feedback.record_worker_message(&event.outcome.answer);
+                step.verdicts.record_answer(event.answer.clone(), event.wants_repeat);
             }
             Fold::Done
         })
     }
 
-    pub(super) fn lost(&mut self, event: &Lost, what: Next) -> Fold {
+    pub(super) fn on_lost(&mut self, event: &AttemptLost, what: TurnKind) -> Fold {
         if !self.is_in_flight(&event.step, what, (event.iteration, event.attempt)) {
             return Fold::Impossible;
         }
         self.count_cost(&event.step, None);
-        self.turn_ended(&event.step);
+        self.end_turn(&event.step);
         self.with_step(&event.step, |step| {
-            if what == Next::Work {
-                step.workspace.work_lost();
+            if what == TurnKind::Work {
+                step.workspace.record_lost_worker();
             }
             step.phase = StepPhase::due(what);
             step.attempt = step.attempt.next();
@@ -132,12 +132,12 @@ impl RunState {
         })
     }
 
-    pub(super) fn work_requested(&mut self, event: &WorkRequested) -> Fold {
+    pub(super) fn on_work_requested(&mut self, event: &WorkRequested) -> Fold {
         let Some(at) = self.position(&event.step) else { return Fold::Impossible };
         let allowed = self.step(&event.step).map(|(step, at)| self.max_iterations(step, at));
         let step = &mut self.steps[at];
         let again = event.iteration == step.iteration && event.iteration > Iteration(0);
-        let nothing_to_diagnose = step.convergence.raised_for().is_none() || !again;
+        let nothing_to_diagnose = step.convergence.escalation_cause().is_none() || !again;
         if event.purpose == Purpose::Diagnosis && nothing_to_diagnose {
             return Fold::Impossible;
         }
@@ -155,9 +155,9 @@ impl RunState {
         step.begin_again();
         if !again {
             step.iteration = event.iteration;
-            step.tries.iteration_began();
+            step.tries.begin_iteration();
             step.worked = None;
-            step.workspace.iteration_began();
+            step.workspace.begin_iteration();
             step.work_attempt = Attempt(0);
             step.verdicts.claim = None;
         }
@@ -170,18 +170,18 @@ impl RunState {
 }
 
 impl StepState {
-    pub(super) fn is_at(&self, iteration: Iteration, attempt: Attempt) -> bool {
+    pub(super) fn is_attempt(&self, iteration: Iteration, attempt: Attempt) -> bool {
         self.iteration == iteration && self.attempt == attempt
     }
 }
 
 /// Returns the child run that was the work of a step.
-pub(super) fn child(step: &StepState, outcome: &Outcome, place: Place) -> Option<Child> {
+pub(super) fn child_record(step: &StepState, outcome: &Outcome, place: Place) -> Option<ChildRunRecord> {
     let (Exit::Child(ended), StepPhase::Working(begun)) = (&outcome.exit, &step.phase) else { return None };
-    Some(Child { run: ended.run.clone(), end: ended.end, begun_at: begun.since, ended_at: place.at })
+    Some(ChildRunRecord { run: ended.run.clone(), end: ended.end, begun_at: begun.since, ended_at: place.at })
 }
 
-pub(super) fn begun(place: Place, check_id: Option<&CheckId>, call: Option<Box<Call>>) -> InFlight {
+pub(super) fn in_flight_at(place: Place, check_id: Option<&CheckId>, call: Option<Box<Call>>) -> InFlight {
     InFlight {
         started: place.seq,
         since: place.at,
@@ -193,26 +193,26 @@ pub(super) fn begun(place: Place, check_id: Option<&CheckId>, call: Option<Box<C
 }
 
 /// Describes the stall of a worker that Unstuck stopped because it was idle.
-pub(super) fn stalled(outcome: &Outcome) -> Option<String> {
-    let after = || duration::measured(outcome.duration);
+pub(super) fn stall_reason(outcome: &Outcome) -> Option<String> {
+    let after = || duration::format_elapsed(outcome.duration);
     let said = || format!("stall: the worker was ended: {}, {} after it began", outcome.stall(), after());
     outcome.is_stalled().then(said)
 }
 
 /// Returns the conversation that can continue after a call. If the client reports no name, the name from the call
 /// counts, provided that the call ended without trouble.
-pub(super) fn conversation(step: &StepState, outcome: &Outcome) -> Option<Conversation> {
+pub(super) fn client_session(step: &StepState, outcome: &Outcome) -> Option<ClientSession> {
     let reading = outcome.reading.as_deref()?;
-    let is_over = matches!(reading.trouble, Some(Trouble::NoSession | Trouble::ContextOverflow));
+    let is_over = matches!(reading.trouble, Some(CallError::NoSession | CallError::ContextOverflow));
     let StepPhase::Working(begun) = &step.phase else { return None };
     let named = begun.call.as_ref().and_then(|call| call.session.clone());
     let named = named.filter(|_| reading.trouble.is_none());
     let id = reading.session.clone().or(named).filter(|_| !is_over)?;
-    Some(Conversation { client: reading.client.clone(), id })
+    Some(ClientSession { client: reading.client.clone(), id })
 }
 
 /// Returns the findings of a worker; `None` if it did not end, or reported nothing.
-pub(super) fn diagnosis(outcome: &Outcome) -> Option<String> {
+pub(super) fn diagnosis_text(outcome: &Outcome) -> Option<String> {
     let text = truncate::tail(outcome.answer.trim(), Feedback::DIAGNOSIS_MAX).to_owned();
     (!text.is_empty() && outcome.exit != Exit::Stopped).then_some(text)
 }

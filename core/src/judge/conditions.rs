@@ -1,9 +1,9 @@
 //! Condition 2: every validator passes. One that could not run neither passes nor is the worker's fault.
 
-use super::declaration::{self, Declaration};
+use super::declared_status::{self, DeclaredStatus};
 use super::reason::Reason;
-use crate::event::{CheckFinished, ErrorClass, Failure};
-use crate::evidence::{AnswerSeen, ValidatorOutcome, ValidatorResult};
+use crate::event::{CheckFinished, ErrorClass, ProcessFailure};
+use crate::evidence::{ParsedAnswer, ValidatorOutcome, ValidatorResult};
 use crate::plural::count;
 use crate::snapshot::Snapshot;
 
@@ -38,12 +38,12 @@ impl Round {
     }
 }
 
-pub(crate) fn failed(results: &[ValidatorResult]) -> impl Iterator<Item = &ValidatorResult> {
-    results.iter().filter(|it| it.outcome == ValidatorOutcome::Fail)
+pub(crate) fn failed_validators(results: &[ValidatorResult]) -> impl Iterator<Item = &ValidatorResult> {
+    results.iter().filter(|result| result.outcome == ValidatorOutcome::Fail)
 }
 
 /// Says why what the validators found is no answer: one could not run, or what one passed is not what is there now.
-pub(crate) fn could_not_run(event: &CheckFinished) -> Option<Failure> {
+pub(crate) fn could_not_run(event: &CheckFinished) -> Option<ProcessFailure> {
     event.validators.iter().find_map(|result| {
         let why = match (&result.outcome, event.unsettled_after) {
             (ValidatorOutcome::CouldNotRun(why), _) => why.clone(),
@@ -51,7 +51,7 @@ pub(crate) fn could_not_run(event: &CheckFinished) -> Option<Failure> {
             (ValidatorOutcome::Pass | ValidatorOutcome::Fail, _) => return None,
         };
         let message = format!("validator {} could not run: {why}", result.validator);
-        Some(Failure { class: ErrorClass::NonRetryable, message })
+        Some(ProcessFailure { class: ErrorClass::NonRetryable, message })
     })
 }
 
@@ -60,11 +60,12 @@ pub(crate) fn reason(result: &ValidatorResult) -> Reason {
 }
 
 /// Returns the fingerprints of failed validators that a declaration of completion contradicts.
-pub(crate) fn contradicted(answer: Option<&AnswerSeen>, results: &[ValidatorResult]) -> Vec<String> {
-    let answer = answer.and_then(AnswerSeen::parsed);
-    let is_declared = answer.is_some_and(|answer| Declaration::of(&answer) == Declaration::Complete);
-    let failed = failed(results).filter(|_| is_declared);
-    failed.map(|result| format!("{}{}", declaration::CONTRARY, result.validator)).collect()
+pub(crate) fn contradictions(answer: Option<&ParsedAnswer>, results: &[ValidatorResult]) -> Vec<String> {
+    let answer = answer.and_then(ParsedAnswer::to_value);
+    let is_declared =
+        answer.is_some_and(|answer| DeclaredStatus::from_answer(&answer) == DeclaredStatus::Complete);
+    let failed = failed_validators(results).filter(|_| is_declared);
+    failed.map(|result| format!("{}{}", declared_status::CONTRARY, result.validator)).collect()
 }
 
 #[cfg(test)]

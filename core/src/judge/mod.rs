@@ -2,47 +2,47 @@
 //!
 //! All that the step configures must hold after the last change of the workspace. The conditions, in their order:
 //!
-//! 1. The worker, the judge or the command says so: `claim`, which reads exit statuses, decision files and answers
-//!    with [`verdict`].
+//! 1. The worker, the judge or the command says so: `completion_claim`, which reads exit statuses, decision files and
+//!    answers with [`verdict`].
 //! 2. Every validator passes: `conditions`.
-//! 3. No failure is new since the baseline, and no test of the baseline is gone: [`gate`], [`vanished_tests`].
+//! 3. No failure is new since the baseline, and no test of the baseline is gone: [`gate`], [`missing_tests`].
 //! 4. Nothing changed outside the scope: [`scope`].
-//! 5. The answer has the form that the step asks for: `answer`, [`declaration`]; and the closer agrees: [`closer`].
+//! 5. The answer has the form that the step asks for: `answer`, [`declared_status`]. The closer agrees: [`reviewer`].
 //!
 //! The first condition that does not hold gives the reason. Commands, validators and the closer run one after the
-//! other. Each of them ends in a `Claim`, and `judge` compares it with everything that is known already. `doubts` are
-//! warnings about a valid completion. [`reason`] has the texts. For the consequences of a verdict, see
+//! other. Each of them ends in a `Claim`, and `judge` compares it with everything that is known already.
+//! `claim_warnings` are about a valid completion. [`reason`] has the texts. For the consequences of a verdict, see
 //! [`decide`](crate::decide).
 
 pub(crate) mod answer;
 pub mod baseline;
-pub(crate) mod claim;
-pub mod closer;
+mod claim_warnings;
+pub(crate) mod completion_claim;
 pub mod conditions;
-pub mod declaration;
-mod doubts;
+pub mod declared_status;
 pub mod gate;
+pub mod missing_tests;
 pub mod reason;
+pub mod reviewer;
 pub mod scope;
-pub mod vanished_tests;
 pub mod verdict;
 
-use self::claim::Claim;
-use self::reason::{Problem, Reason};
+use self::completion_claim::Claim;
+use self::reason::{Reason, VerdictWarning};
 use crate::event::{Inquiry, VerdictReached};
 use crate::evidence::Decision;
 use crate::id::Seq;
-use crate::state::{Changed, StepState};
-use crate::workflow::{CheckBy, Step};
+use crate::state::{StepState, WorkspaceChange};
+use crate::workflow::{CheckMethod, Step};
 
 /// Judges a claim about a step. `at` is the state of the step, and `evidence` the events that the claim is based on.
 pub(crate) fn judge(step: &Step, at: &StepState, claim: Claim, evidence: Vec<Seq>) -> VerdictReached {
     let mut claim = with_answer(step, at, claim);
-    needs_a_change(&mut claim, step, at);
-    doubts::add(&mut claim, step, at);
-    needs_what_was_claimed(&mut claim, step, at);
-    names_a_broken_call(&mut claim, step, at);
-    needs_the_scope(&mut claim, step, at);
+    require_change(&mut claim, step, at);
+    claim_warnings::add(&mut claim, step, at);
+    require_claimed_work(&mut claim, step, at);
+    name_cut_off_call(&mut claim, step, at);
+    require_scope(&mut claim, step, at);
     VerdictReached {
         step: step.id.clone(),
         iteration: at.iteration,
@@ -64,12 +64,13 @@ pub(crate) fn judge(step: &Step, at: &StepState, claim: Claim, evidence: Vec<Seq
 
 /// Condition 5, for a completion from another source: the answer of the worker must agree.
 fn with_answer(step: &Step, at: &StepState, claim: Claim) -> Claim {
-    let by_conditions = step.check.as_ref().is_some_and(|check| check.by == CheckBy::Conditions);
+    let by_conditions = step.check.as_ref().is_some_and(|check| check.by == CheckMethod::Conditions);
     let is_asked =
         at.verdicts.inquiry == Inquiry::Check && !by_conditions && claim.decision == Decision::Complete;
     let completion = step.completion.as_ref().filter(|_| is_asked);
     let asked = completion.and_then(|completion| completion.answer_of(at.iteration));
-    let said = asked.map(|format| answer::declared(step, format, at.verdicts.verified.answer.as_deref()));
+    let said =
+        asked.map(|format| answer::declaration_claim(step, format, at.verdicts.verified.answer.as_deref()));
     match said.filter(|said| said.decision != Decision::Complete) {
         Some(said) => Claim { check_id: claim.check_id, claimed: Some(Decision::Complete), ..said },
         None => claim,
@@ -77,21 +78,22 @@ fn with_answer(step: &Step, at: &StepState, claim: Claim) -> Claim {
 }
 
 /// A step that requires a change is not complete without one.
-fn needs_a_change(claim: &mut Claim, step: &Step, at: &StepState) {
-    if claim.decision == Decision::Complete && step.require_change && at.workspace.changed == Changed::No {
+fn require_change(claim: &mut Claim, step: &Step, at: &StepState) {
+    let is_unchanged = at.workspace.changed == WorkspaceChange::No;
+    if claim.decision == Decision::Complete && step.require_change && is_unchanged {
         claim.overrule(Reason::NoChange);
     }
 }
 
 /// Rejects a completion if part of the work was reverted: the worker claimed completion of the original work.
-fn needs_what_was_claimed(claim: &mut Claim, step: &Step, at: &StepState) {
+fn require_claimed_work(claim: &mut Claim, step: &Step, at: &StepState) {
     if claim.decision == Decision::Complete && step.claims() && !at.workspace.drift.put_back.is_empty() {
         claim.overrule(Reason::PutBack);
     }
 }
 
 /// Names the stall or cut of a worker's call, because the worker may not have finished.
-fn names_a_broken_call(claim: &mut Claim, step: &Step, at: &StepState) {
+fn name_cut_off_call(claim: &mut Claim, step: &Step, at: &StepState) {
     if claim.decision == Decision::Incomplete
         && let Some(stalled) = &at.calls.stalled
     {
@@ -101,13 +103,13 @@ fn names_a_broken_call(claim: &mut Claim, step: &Step, at: &StepState) {
     let Some(why) = &at.calls.broke_off else { return };
     match claim.decision {
         Decision::Incomplete => claim.reasons.insert(0, Reason::BrokeOff(why.clone())),
-        Decision::None if step.claims() => claim.problems.push(Problem::BrokeOff(why.clone())),
+        Decision::None if step.claims() => claim.problems.push(VerdictWarning::BrokeOff(why.clone())),
         _ => {}
     }
 }
 
 /// Condition 4. Changes outside the scope are the first reasons.
-fn needs_the_scope(claim: &mut Claim, step: &Step, at: &StepState) {
+fn require_scope(claim: &mut Claim, step: &Step, at: &StepState) {
     let is_judged = matches!(claim.decision, Decision::Complete | Decision::Incomplete);
     let Some(policy) = step.convergence.as_ref().filter(|_| is_judged) else { return };
     if let Some(violation) = scope::violation(policy, &at.workspace.drift, &at.workspace.by_checks) {

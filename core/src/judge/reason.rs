@@ -4,7 +4,7 @@
 //! recognized by its beginning.
 
 use super::verdict::VerdictProblem;
-use super::{closer, declaration};
+use super::{declared_status, reviewer};
 use crate::event::Exit;
 use crate::evidence::{Decision, TIMEOUT};
 use crate::id::StepId;
@@ -44,7 +44,7 @@ pub enum Reason {
     #[error("`{0}` was not run")]
     NotRun(String),
     /// A command shows failures that its gate does not let through.
-    #[error("`{run}` {how}{}{}", prefixed(": ", names), details(exit, *old))]
+    #[error("`{run}` {how}{}{}", prefix(": ", names), details(exit, *old))]
     Failed { run: String, how: Shortfall, names: String, exit: Exit, old: usize },
     /// More failures than a result keeps: `unknown` of the `now` may be new.
     #[error(
@@ -62,7 +62,7 @@ pub enum Reason {
     /// The exit code is 0, but the output has failures. It may be the output of another run.
     #[error(
         "`{run}` exits with 0, but {}{}; mend what failed, or let it exit with what it found (a pipe or `;` loses that); if \
-         that is the output of another run, keep it out of this one's", itself(*failed, *counted), prefixed(": ", names)
+         that is the output of another run, keep it out of this one's", own_count(*failed, *counted), prefix(": ", names)
     )]
     ExitBelied { run: String, failed: u64, counted: bool, names: String },
     /// A constant failure is a flaky one now.
@@ -71,13 +71,13 @@ pub enum Reason {
     /// Fewer tests ran than before the work began.
     #[error(
         "tests_removed: `{run}` ran {now} of the {before} tests that ran before the work began{}; put the others back",
-        prefixed(", and not ", gone)
+        prefix(", and not ", gone)
     )]
     FewerTests { run: String, now: u64, before: u64, gone: String },
     /// These tests no longer run. `looked_up` says that no file names them; `failed` of `gone` had failed.
     #[error(
         "tests_removed: `{run}` does not run {} that {} before the work began: {names}{}{}",
-        if *gone == 1 { "a test" } else { "tests" }, ended(*gone, *failed), way_back(*looked_up), and_mend(*gone, *failed)
+        if *gone == 1 { "a test" } else { "tests" }, past_verb(*gone, *failed), restore(*looked_up), fix(*gone, *failed)
     )]
     TestsGone { run: String, gone: usize, failed: usize, looked_up: bool, names: String },
     /// More tests are skipped, and those that failed are not named.
@@ -106,7 +106,7 @@ pub enum Reason {
     #[error("diff_budget: {found} {unit}, and {max} may")]
     TooLarge { found: u64, unit: &'static str, max: u32 },
     /// A condition does not hold: its validator and what that found.
-    #[error("{}", of_validator(.0, .1))]
+    #[error("{}", validator_message(.0, .1))]
     Validator(String, String),
     /// Failed conditions that are skipped.
     #[error("{SKIPPED}{0}")]
@@ -125,7 +125,7 @@ pub enum Reason {
     UnknownWord(String),
     /// The closer finds something open.
     #[error("the closer: {0}")]
-    Closer(closer::Open),
+    Closer(reviewer::RejectReason),
 }
 
 /// In what way a command falls short of its gate.
@@ -169,7 +169,7 @@ pub struct Flaky {
 /// A problem with a verdict that does not change the decision.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the sentence of a variant shows what its fields are")]
-pub enum Problem {
+pub enum VerdictWarning {
     /// The words of a closer's answer, or of a claim that was recorded.
     #[error("{0}")]
     Said(String),
@@ -189,7 +189,7 @@ pub enum Problem {
     #[error("worker_failed: the worker broke off in its work: {0}")]
     BrokeOff(String),
     /// A command of tests ran none.
-    #[error("no_tests: `{run}` ran no test{}: that it passes says little", and_skipped(*skipped))]
+    #[error("no_tests: `{run}` ran no test{}: that it passes says little", skipped_text(*skipped))]
     NoTests { run: String, skipped: u64 },
     /// Tests that were steady are flaky now.
     #[error("flaky: {0}")]
@@ -290,8 +290,8 @@ pub(crate) fn is_of_answer(fingerprint: &str) -> bool {
 }
 
 /// Says whether a fingerprint is a declaration that validators contradict.
-pub(crate) fn is_contrary(fingerprint: &str) -> bool {
-    fingerprint.starts_with(declaration::CONTRARY)
+pub(crate) fn is_contradiction(fingerprint: &str) -> bool {
+    fingerprint.starts_with(declared_status::CONTRARY)
 }
 
 /// Says whether a fingerprint is about removed tests.
@@ -299,11 +299,11 @@ pub fn is_tests_removed(fingerprint: &str) -> bool {
     fingerprint.starts_with("tests_removed:")
 }
 
-fn prefixed(prefix: &str, names: &str) -> String {
-    if names.is_empty() { String::new() } else { format!("{prefix}{names}") }
+fn prefix(before: &str, names: &str) -> String {
+    if names.is_empty() { String::new() } else { format!("{before}{names}") }
 }
 
-fn and_skipped(skipped: u64) -> String {
+fn skipped_text(skipped: u64) -> String {
     if skipped > 0 { format!(", and skipped {skipped}") } else { String::new() }
 }
 
@@ -318,12 +318,12 @@ fn details(exit: &Exit, old: usize) -> String {
     if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) }
 }
 
-fn itself(failed: u64, counted: bool) -> String {
+fn own_count(failed: u64, counted: bool) -> String {
     let (verb, what) = if counted { ("counts", "failed test") } else { ("tells of", "failure") };
     format!("{verb} {} itself", count(failed, what))
 }
 
-fn ended(gone: usize, failed: usize) -> &'static str {
+fn past_verb(gone: usize, failed: usize) -> &'static str {
     match failed {
         0 => "passed",
         _ if failed == gone => "failed",
@@ -331,14 +331,14 @@ fn ended(gone: usize, failed: usize) -> &'static str {
     }
 }
 
-fn way_back(looked_up: bool) -> &'static str {
+fn restore(looked_up: bool) -> &'static str {
     match looked_up {
         true => ", and no file has such a name any more; put back what was removed or renamed",
         false => "; put back what was removed, renamed or skipped",
     }
 }
 
-fn and_mend(gone: usize, failed: usize) -> &'static str {
+fn fix(gone: usize, failed: usize) -> &'static str {
     match failed {
         0 => "; where that was asked for, a new run takes it as it is",
         _ if failed == gone => ", and mend it",
@@ -346,6 +346,6 @@ fn and_mend(gone: usize, failed: usize) -> &'static str {
     }
 }
 
-fn of_validator(name: &str, summary: &str) -> String {
+fn validator_message(name: &str, summary: &str) -> String {
     if summary.starts_with(&format!("`{name}`")) { summary.to_owned() } else { format!("{name}: {summary}") }
 }

@@ -14,8 +14,8 @@ use crate::id::Stage;
 use crate::interpolate;
 use crate::judge::reason::Reason;
 use crate::plural::first;
-use crate::snapshot::on_one_line;
-use crate::workflow::{Convergence, Work, Workflow};
+use crate::snapshot::single_line;
+use crate::workflow::{ConvergencePolicy, StepKind, Workflow};
 
 /// Paths that every step ignores.
 const ALWAYS_IGNORED: [&str; 2] = [".git/**", ".roboppi-loop/**"];
@@ -28,14 +28,14 @@ const NAMED_MAX: usize = 10;
 
 /// Difference from the base of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Drift {
+pub struct StepChanges {
     /// Commit of the comparison; `None` for the workspace at the start of the step. Changes by others between its
     /// turns are excluded, unless they were committed and the comparison is with a commit.
     pub base: Option<String>,
     /// Paths from the workspace root, without those that the repository ignores. A renamed file is listed with both
     /// names.
     pub files: Vec<String>,
-    /// Number of further paths: a step without rules keeps only [`Drift::FILES_MAX`].
+    /// Number of further paths: a step without rules keeps only [`StepChanges::FILES_MAX`].
     pub files_left_out: u64,
     /// Lines added and removed in the files of a rule; `None` if no rule counts them.
     pub lines: Option<u64>,
@@ -46,14 +46,14 @@ pub struct Drift {
     pub by_check: Vec<String>,
 }
 
-impl Drift {
+impl StepChanges {
     /// Maximum files that are kept for a step without rules.
     pub const FILES_MAX: usize = 1000;
 }
 
 /// Changes of a step beyond its scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Violation {
+pub struct ScopeViolation {
     /// Reasons for display and for the next prompt.
     pub reasons: Vec<Reason>,
     /// Fingerprints: one for each path, and one for each rule.
@@ -64,16 +64,20 @@ pub struct Violation {
 
 /// Compares the changes with the scope of a step. Files that only checks wrote are excluded, because no worker can fix
 /// them. Returns `None` if all changes are allowed.
-pub fn violation(policy: &Convergence, drift: &Drift, by_checks: &BTreeSet<String>) -> Option<Violation> {
+pub fn violation(
+    policy: &ConvergencePolicy,
+    drift: &StepChanges,
+    by_checks: &BTreeSet<String>,
+) -> Option<ScopeViolation> {
     if drift.files.is_empty() || !policy.has_rules() {
         return None; // Making patterns takes longer than the whole decision.
     }
-    let mut violation = Violation::default();
-    let files = by_worker(&drift.files, by_checks);
-    let looked_at = looked_at(policy, &files);
-    let (protected, rest) = parted(policy, &files, &looked_at);
-    violation.strayed("protected_paths", true, &protected);
-    violation.strayed("outside_allowed_paths", false, &outside(policy, &rest));
+    let mut violation = ScopeViolation::default();
+    let files = without_check_files(&drift.files, by_checks);
+    let looked_at = paths_in_rules(policy, &files);
+    let (protected, rest) = split_protected(policy, &files, &looked_at);
+    violation.add_out_of_scope("protected_paths", true, &protected);
+    violation.add_out_of_scope("outside_allowed_paths", false, &paths_outside(policy, &rest));
     let files = u64::try_from(looked_at.len()).unwrap_or(u64::MAX);
     violation.budget("max_changed_files", "files differ", Some(files), policy.max_changed_files);
     violation.budget(
@@ -86,26 +90,27 @@ pub fn violation(policy: &Convergence, drift: &Drift, by_checks: &BTreeSet<Strin
 }
 
 /// Returns the files that were not written by checks alone.
-pub fn by_worker(files: &[String], by_checks: &BTreeSet<String>) -> Vec<String> {
+pub fn without_check_files(files: &[String], by_checks: &BTreeSet<String>) -> Vec<String> {
     files.iter().filter(|file| !by_checks.contains(*file)).cloned().collect()
 }
 
 /// Adds the files that a check wrote. Files in `worked` already differed after the work before it, so they remain the
 /// worker's.
-pub fn checked(by_checks: &mut BTreeSet<String>, worked: &Drift, now: &Drift) {
+pub fn record_check_writes(by_checks: &mut BTreeSet<String>, worked: &StepChanges, now: &StepChanges) {
     let is_new = |file: &&String| !worked.files.contains(file);
     by_checks.extend(now.by_check.iter().filter(is_new).cloned());
 }
 
 /// Removes the files that a worker changed: they are the worker's until they are unchanged again.
-pub fn worked(by_checks: &mut BTreeSet<String>, now: &Drift) {
+pub fn clear_worker_files(by_checks: &mut BTreeSet<String>, now: &StepChanges) {
     now.by_check.iter().for_each(|file| _ = by_checks.remove(file));
 }
 
 /// Returns the verdict files of every step and of its child runs. They belong to Unstuck, wherever they are: they are
 /// neither work nor a change of the workspace.
-pub fn decision_files(workflow: &Workflow) -> Patterns {
-    Patterns(named_files(workflow).iter().map(|file| (Pattern::new(file), Side::In)).collect())
+pub fn decision_files(workflow: &Workflow) -> PathPatterns {
+    let files = named_files(workflow);
+    PathPatterns(files.iter().map(|file| (PathPattern::new(file), PatternEffect::In)).collect())
 }
 
 /// Returns each verdict file once, as a pattern.
@@ -114,7 +119,7 @@ fn named_files(workflow: &Workflow) -> BTreeSet<String> {
     for step in &workflow.steps {
         let file = step.check.as_ref().and_then(|check| check.decision_file.as_deref());
         files.extend(file.map(with_any_check_id));
-        if let Work::Subworkflow(child) = &step.work {
+        if let StepKind::Subworkflow(child) = &step.work {
             files.append(&mut named_files(&child.workflow));
         }
     }
@@ -128,9 +133,9 @@ fn with_any_check_id(path: &str) -> String {
 }
 
 /// Returns the paths to which a step's rules apply.
-pub fn looked_at<'a>(policy: &Convergence, files: &'a [String]) -> Vec<&'a str> {
+pub fn paths_in_rules<'a>(policy: &ConvergencePolicy, files: &'a [String]) -> Vec<&'a str> {
     let [ours, ignored] =
-        [Patterns::new(ALWAYS_IGNORED.into_iter()), Patterns::new(texts(&policy.ignored_paths))];
+        [PathPatterns::new(ALWAYS_IGNORED.into_iter()), PathPatterns::new(texts(&policy.ignored_paths))];
     files
         .iter()
         .map(String::as_str)
@@ -140,17 +145,17 @@ pub fn looked_at<'a>(policy: &Convergence, files: &'a [String]) -> Vec<&'a str> 
 
 /// Protected paths. A protected path stays protected even if it is ignored.
 #[derive(Debug)]
-pub struct Protected {
-    paths: Patterns,
-    ours: Patterns,
+pub struct ProtectedPaths {
+    paths: PathPatterns,
+    ours: PathPatterns,
 }
 
-impl Protected {
+impl ProtectedPaths {
     /// Parses the patterns of a policy.
-    pub fn of(policy: &Convergence) -> Self {
+    pub fn from_policy(policy: &ConvergencePolicy) -> Self {
         Self {
-            paths: Patterns::new(texts(&policy.protected_paths)),
-            ours: Patterns::new(ALWAYS_IGNORED.into_iter()),
+            paths: PathPatterns::new(texts(&policy.protected_paths)),
+            ours: PathPatterns::new(ALWAYS_IGNORED.into_iter()),
         }
     }
 
@@ -162,31 +167,31 @@ impl Protected {
 
 /// Returns the paths that are reverted after the work, if the policy says so, from the stage on that requires a minimal
 /// fix.
-pub fn to_put_back(policy: &Convergence, stage: Stage, files: &[String]) -> Vec<String> {
+pub fn paths_to_revert(policy: &ConvergencePolicy, stage: Stage, files: &[String]) -> Vec<String> {
     if !policy.revert_out_of_scope || stage < Stage(2) {
         return Vec::new();
     }
-    let (mut strayed, rest) = parted(policy, files, &looked_at(policy, files));
-    strayed.extend(outside(policy, &rest));
+    let (mut strayed, rest) = split_protected(policy, files, &paths_in_rules(policy, files));
+    strayed.extend(paths_outside(policy, &rest));
     strayed.into_iter().map(str::to_owned).collect()
 }
 
 /// Separates protected paths from the other ones.
-fn parted<'a>(
-    policy: &Convergence,
+fn split_protected<'a>(
+    policy: &ConvergencePolicy,
     files: &'a [String],
     looked_at: &[&'a str],
 ) -> (Vec<&'a str>, Vec<&'a str>) {
-    let protected = Protected::of(policy);
+    let protected = ProtectedPaths::from_policy(policy);
     let strayed = files.iter().map(String::as_str).filter(|path| protected.has(path)).collect();
     (strayed, looked_at.iter().copied().filter(|path| !protected.has(path)).collect())
 }
 
-fn outside<'a>(policy: &Convergence, looked_at: &[&'a str]) -> Vec<&'a str> {
+fn paths_outside<'a>(policy: &ConvergencePolicy, looked_at: &[&'a str]) -> Vec<&'a str> {
     if policy.allowed_paths.is_empty() {
         return Vec::new();
     }
-    let allowed = Patterns::new(texts(&policy.allowed_paths));
+    let allowed = PathPatterns::new(texts(&policy.allowed_paths));
     looked_at.iter().copied().filter(|path| !allowed.match_any(path)).collect()
 }
 
@@ -194,12 +199,12 @@ fn texts(patterns: &[String]) -> impl Iterator<Item = &str> {
     patterns.iter().map(String::as_str)
 }
 
-impl Violation {
-    fn strayed(&mut self, rule: &str, protected: bool, paths: &[&str]) {
+impl ScopeViolation {
+    fn add_out_of_scope(&mut self, rule: &str, protected: bool, paths: &[&str]) {
         if paths.is_empty() {
             return;
         }
-        let shown = paths.iter().map(|path| on_one_line(path));
+        let shown = paths.iter().map(|path| single_line(path));
         self.reasons.push(Reason::OutOfScope { protected, paths: first(shown, NAMED_MAX, 0) });
         self.fingerprints.push(format!("scope:{rule}"));
         self.fingerprints.extend(paths.iter().map(|path| format!("scope:file:{path}")));
@@ -218,17 +223,17 @@ impl Violation {
 /// Several patterns; a path must match one of them. A pattern that begins with `!` excludes matches of the ones before
 /// it; as the first pattern it excludes from all paths.
 #[derive(Clone, Debug, Default)]
-pub struct Patterns(Vec<(Pattern, Side)>);
+pub struct PathPatterns(Vec<(PathPattern, PatternEffect)>);
 
 /// Effect of a pattern on its matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum PatternEffect {
     In,
     Out,
 }
 
 #[derive(Clone, Debug)]
-enum Pattern {
+enum PathPattern {
     /// Everything.
     All,
     /// The path and everything below it.
@@ -237,12 +242,12 @@ enum Pattern {
     Glob(Vec<Regex>),
 }
 
-impl Patterns {
+impl PathPatterns {
     /// Parses patterns.
     pub fn new<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
         let sided = patterns.map(|text| match text.strip_prefix('!') {
-            Some(text) => (Pattern::new(text), Side::Out),
-            None => (Pattern::new(text), Side::In),
+            Some(text) => (PathPattern::new(text), PatternEffect::Out),
+            None => (PathPattern::new(text), PatternEffect::In),
         });
         Self(sided.collect())
     }
@@ -255,18 +260,18 @@ impl Patterns {
     /// Returns whether a path from the workspace root matches: the last pattern that matches it decides.
     pub fn match_any(&self, path: &str) -> bool {
         let last = self.0.iter().rev().find(|(pattern, _)| pattern.matches(path));
-        let unmatched = || self.0.first().is_some_and(|(_, side)| *side == Side::Out);
-        last.map_or_else(unmatched, |(_, side)| *side == Side::In)
+        let unmatched = || self.0.first().is_some_and(|(_, side)| *side == PatternEffect::Out);
+        last.map_or_else(unmatched, |(_, side)| *side == PatternEffect::In)
     }
 }
 
-impl Pattern {
+impl PathPattern {
     fn new(text: &str) -> Self {
         let text = text.trim_end().replace('\\', "/");
         let text = text
             .split('/')
             .filter(|part| !part.is_empty() && *part != ".")
-            .map(deep)
+            .map(expand_double_star)
             .collect::<Vec<_>>()
             .join("/")
             + if text.ends_with('/') && text.contains(['*', '?', '[', '{']) { "/**" } else { "" };
@@ -277,10 +282,8 @@ impl Pattern {
         if !text.contains(['*', '?', '[', '{']) {
             return Self::Below(text.to_owned());
         }
-        let literal: String = text
-            .chars()
-            .flat_map(|it| if "[]{}".contains(it) { vec!['[', it, ']'] } else { vec![it] })
-            .collect();
+        let literal: String =
+            text.chars().flat_map(|c| if "[]{}".contains(c) { vec!['[', c, ']'] } else { vec![c] }).collect();
         Self::Glob([text, &literal].into_iter().filter_map(glob).collect())
     }
 
@@ -296,7 +299,7 @@ impl Pattern {
 }
 
 /// Returns a part of a pattern in which two asterisks next to other characters match slashes, too.
-fn deep(part: &str) -> String {
+fn expand_double_star(part: &str) -> String {
     if part == "**" { part.to_owned() } else { part.replace("**", "{*,*/**/*}") }
 }
 
@@ -367,7 +370,7 @@ mod tests {
             ("tests/*/", "tests/unit/a", true),
             ("tests/*/", "tests/a", false),
         ] {
-            assert_eq!(Pattern::new(pattern).matches(path), want, "{pattern} {path}");
+            assert_eq!(PathPattern::new(pattern).matches(path), want, "{pattern} {path}");
         }
     }
 
@@ -386,7 +389,7 @@ mod tests {
             (&["src/[!a]*"], "src/a", false),
             (&[], "src/a", false),
         ] {
-            let got = Patterns::new(patterns.iter().copied()).match_any(path);
+            let got = PathPatterns::new(patterns.iter().copied()).match_any(path);
             assert_eq!(got, want, "{patterns:?} {path}");
         }
     }
@@ -407,24 +410,24 @@ mod tests {
             ("[a]-*-{b,c}.json", "[a]-*-{b,c}.json", true),
             ("[a]-*-{b,c}.json", "a-x-b.json", false),
         ] {
-            let pattern = Pattern::new(&with_any_check_id(configured));
+            let pattern = PathPattern::new(&with_any_check_id(configured));
             assert_eq!(pattern.matches(path), want, "{configured} {path}");
         }
     }
 
     #[test]
     fn a_violation_names_every_path_and_rule() {
-        let policy = Convergence {
+        let policy = ConvergencePolicy {
             allowed_paths: vec!["src/**".to_owned()],
             ignored_paths: vec!["*.log".to_owned()],
             protected_paths: vec!["src/vendor".to_owned(), "pinned.log".to_owned()],
             max_changed_files: Some(2),
             max_changed_lines: Some(100),
-            ..Convergence::default()
+            ..ConvergencePolicy::default()
         };
         let check = |changed: &[&str], want: &[&str]| {
             let files = changed.iter().map(|&path| path.to_owned()).collect();
-            let drift = Drift { files, lines: Some(100), ..Drift::default() };
+            let drift = StepChanges { files, lines: Some(100), ..StepChanges::default() };
             let found = violation(&policy, &drift, &BTreeSet::new()).unwrap_or_default();
             assert_eq!(found.fingerprints, want, "{changed:?}");
         };
@@ -434,7 +437,8 @@ mod tests {
         check(&["src/a", "src/vendor/b"], &["scope:protected_paths", "scope:file:src/vendor/b"]);
         check(&["pinned.log"], &["scope:protected_paths", "scope:file:pinned.log"]);
         check(&["src/a", "src/b", "src/c"], &["diff_budget:max_changed_files_exceeded"]);
-        let drift = Drift { files: vec!["src/a".to_owned()], lines: Some(101), ..Drift::default() };
+        let drift =
+            StepChanges { files: vec!["src/a".to_owned()], lines: Some(101), ..StepChanges::default() };
         assert_eq!(
             violation(&policy, &drift, &BTreeSet::new()).unwrap().fingerprints,
             ["diff_budget:max_changed_lines_exceeded"]
@@ -444,15 +448,15 @@ mod tests {
     #[test]
     fn files_written_only_by_checks_are_not_violations() {
         let texts = |paths: &[&str]| paths.iter().map(|&path| path.to_owned()).collect::<Vec<_>>();
-        let drift = |files: &[&str], by_check: &[&str]| Drift {
+        let drift = |files: &[&str], by_check: &[&str]| StepChanges {
             files: texts(files),
             by_check: texts(by_check),
-            ..Drift::default()
+            ..StepChanges::default()
         };
-        let policy = Convergence {
+        let policy = ConvergencePolicy {
             allowed_paths: vec!["src/**".to_owned()],
             max_changed_files: Some(1),
-            ..Convergence::default()
+            ..ConvergencePolicy::default()
         };
         // After the work, after the check, and so on.
         for (turns, want) in [
@@ -473,11 +477,11 @@ mod tests {
             ),
         ] {
             let mut by_checks = BTreeSet::new();
-            let mut last = Drift::default();
+            let mut last = StepChanges::default();
             for (at, now) in turns.iter().enumerate() {
                 match at % 2 {
-                    0 => worked(&mut by_checks, now),
-                    _ => checked(&mut by_checks, &last, now),
+                    0 => clear_worker_files(&mut by_checks, now),
+                    _ => record_check_writes(&mut by_checks, &last, now),
                 }
                 last = now.clone();
             }
@@ -489,12 +493,12 @@ mod tests {
     #[test]
     fn out_of_scope_paths_are_reverted_from_stage_2_on() {
         let files = ["src/a", "src/vendor/b", "docs/c", "x.log"].map(str::to_owned);
-        let policy = |revert_out_of_scope| Convergence {
+        let policy = |revert_out_of_scope| ConvergencePolicy {
             allowed_paths: vec!["src/**".to_owned()],
             ignored_paths: vec!["*.log".to_owned()],
             protected_paths: vec!["src/vendor".to_owned()],
             revert_out_of_scope,
-            ..Convergence::default()
+            ..ConvergencePolicy::default()
         };
         for (revert, stage, want) in [
             (true, 1, &[][..]),
@@ -502,7 +506,7 @@ mod tests {
             (true, 3, &["src/vendor/b", "docs/c"]),
             (false, 2, &[]),
         ] {
-            assert_eq!(to_put_back(&policy(revert), Stage(stage), &files), want, "{revert} {stage}");
+            assert_eq!(paths_to_revert(&policy(revert), Stage(stage), &files), want, "{revert} {stage}");
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::backoff::Rests;
-use crate::event::{Next, RunOutcome};
+use crate::backoff::Backoffs;
+use crate::event::{RunOutcome, TurnKind};
 use crate::id::{RunId, Timestamp};
 
 /// The fallback chains of a step, and its newest calls.
@@ -18,20 +18,20 @@ pub struct CallState {
     /// The current place in the chain of the checker.
     pub checker_at: u32,
     /// The rate limits of the chains, as their services reported them.
-    pub rests: Rests,
+    pub rests: Backoffs,
     /// Why the worker was ended for idleness in this iteration.
     pub stalled: Option<String>,
     /// How the call of the worker failed in the middle of its work in this iteration.
     pub broke_off: Option<String>,
     /// The newest conversation of the worker.
-    pub conversation: Option<Conversation>,
+    pub conversation: Option<ClientSession>,
     /// The newest child run that has ended.
-    pub child: Option<Child>,
+    pub child: Option<ChildRunRecord>,
 }
 
 /// A child run that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Child {
+pub struct ChildRunRecord {
     /// The run.
     pub run: RunId,
     /// How it ended.
@@ -44,7 +44,7 @@ pub struct Child {
 
 /// A conversation with a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Conversation {
+pub struct ClientSession {
     /// The name of the client.
     pub client: String,
     /// The client's id of the conversation.
@@ -53,10 +53,10 @@ pub struct Conversation {
 
 impl CallState {
     /// Switches to a place in the chain; 0 is the first.
-    pub fn falls_back(&mut self, what: Next, to: u32) {
+    pub fn switch_to(&mut self, what: TurnKind, to: u32) {
         match what {
-            Next::Work => self.worker_at = to,
-            Next::Check => self.checker_at = to,
+            TurnKind::Work => self.worker_at = to,
+            TurnKind::Check => self.checker_at = to,
         }
     }
 }
@@ -64,14 +64,14 @@ impl CallState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Next;
+    use crate::event::TurnKind;
 
     #[test]
     fn each_chain_has_its_own_turn() {
         let mut calls = CallState::default();
-        calls.falls_back(Next::Work, 1);
+        calls.switch_to(TurnKind::Work, 1);
         assert_eq!((calls.worker_at, calls.checker_at), (1, 0));
-        calls.falls_back(Next::Work, 0);
+        calls.switch_to(TurnKind::Work, 0);
         assert_eq!(calls.worker_at, 0);
     }
 }

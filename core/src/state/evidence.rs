@@ -18,7 +18,7 @@ pub struct EvidenceState {
 
 impl EvidenceState {
     /// Records the results of a check; `None` for a check without commands.
-    pub fn checked(&mut self, iteration: Iteration, commands: &[CommandResult]) {
+    pub fn record_check(&mut self, iteration: Iteration, commands: &[CommandResult]) {
         let results = (!commands.is_empty()).then(|| commands.into());
         if iteration == Iteration::BASELINE {
             self.baseline = results;
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn a_check_without_commands_shows_nothing() {
         let mut evidence = EvidenceState::default();
-        evidence.checked(Iteration::BASELINE, &[]);
+        evidence.record_check(Iteration::BASELINE, &[]);
         assert_eq!(evidence, EvidenceState::default(), "a check without commands shows nothing");
     }
 }

@@ -44,7 +44,7 @@ impl Feedback {
     pub const DIAGNOSIS_MAX: usize = 16 * 1024;
 
     /// Records a verdict. Earlier messages of worker, check and person stay.
-    pub fn judged(&mut self, event: &VerdictReached) {
+    pub fn record_verdict(&mut self, event: &VerdictReached) {
         self.iteration = event.iteration;
         self.decision = Some(event.decision);
         self.source = Some(event.source);
@@ -56,12 +56,12 @@ impl Feedback {
     }
 
     /// Records the last message of a worker.
-    pub fn worker_said(&mut self, answer: &str) {
+    pub fn record_worker_message(&mut self, answer: &str) {
         self.said = truncate::tail(strip_ansi(answer).trim(), Self::SAID_MAX).to_owned();
     }
 
     /// Records the output of a check; its standard error if the output is empty.
-    pub fn check_printed(&mut self, outcome: &Outcome) {
+    pub fn record_check_output(&mut self, outcome: &Outcome) {
         let text = if outcome.answer.trim().is_empty() { &outcome.stderr_tail } else { &outcome.answer };
         self.output = truncate::tail(strip_ansi(text).trim(), Self::OUTPUT_MAX).to_owned();
     }
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn messages_of_workers_have_no_escapes() {
         let mut feedback = Feedback::default();
-        feedback.worker_said("\u{1b}[1mI fixed the parser.\u{1b}[0m\n");
+        feedback.record_worker_message("\u{1b}[1mI fixed the parser.\u{1b}[0m\n");
         assert_eq!(feedback.said, "I fixed the parser.");
     }
 }

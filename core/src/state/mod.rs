@@ -13,20 +13,20 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cost::Ledger;
-use crate::effect::{Due, Effect};
+use crate::cost::CostLedger;
+use crate::effect::{Effect, TurnId};
 use crate::event::{RunOutcome, RunStarted, StepEnd};
 use crate::id::{Iteration, Millis, RunId, Seq, StepId, Timestamp};
 use crate::snapshot::Snapshot;
 use crate::workflow::{Budget, Step, Workflow};
 
-pub use self::calls::{CallState, Child, Conversation};
+pub use self::calls::{CallState, ChildRunRecord, ClientSession};
 pub use self::evidence::EvidenceState;
 pub use self::feedback::Feedback;
 pub use self::step::{InFlight, StepPhase, StepState};
 pub use self::tries::TryState;
-pub use self::verdicts::{Unread, VerdictState, Verified};
-pub use self::workspace::{Changed, Gap, Left, LostWork, WorkspaceState};
+pub use self::verdicts::{UnreadableVerdict, VerdictState, VerificationState};
+pub use self::workspace::{ExternalChange, LastSeenWorkspace, LostWork, WorkspaceChange, WorkspaceState};
 
 /// Where a run stands. Begins as [`RunState::default`], an empty stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,11 +34,11 @@ pub struct RunState {
     pub(crate) version: Seq,
     pub(crate) last_at: Timestamp,
     pub(crate) anomalies: u32,
-    pub(crate) plan: Option<Arc<Plan>>,
-    pub(crate) phase: Phase,
-    pub(crate) clock: Clock,
+    pub(crate) plan: Option<Arc<RunConfig>>,
+    pub(crate) phase: RunPhase,
+    pub(crate) clock: RunClock,
     pub(crate) outage_wait: Millis,
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: CostLedger,
     pub(crate) extra_budget: Budget,
     /// The budget that the parent run allows.
     pub(crate) allowance: Budget,
@@ -55,7 +55,7 @@ pub struct RunState {
 
 /// The first event of the run. A later resume can only replace its workers and add names of secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Plan {
+pub(crate) struct RunConfig {
     pub(crate) started: RunStarted,
     pub(crate) index: BTreeMap<StepId, usize>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Plan {
 /// Where the run as a whole stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum RunPhase {
     /// No event yet.
     #[default]
     Empty,
@@ -75,21 +75,21 @@ pub enum Phase {
     Ended(RunOutcome, Seq),
 }
 
-impl Phase {
+impl RunPhase {
     /// Says whether what is in flight may finish. It also may while the run waits for a person, because it is paid for.
-    pub fn lets_run_on(&self) -> bool {
+    pub fn allows_in_flight(&self) -> bool {
         matches!(self, Self::Active | Self::Stopping(RunOutcome::Blocked, _))
     }
 
     /// Says whether what is in flight is ended.
-    fn stops_what_runs(&self) -> bool {
-        matches!(self, Self::Stopping(..)) && !self.lets_run_on()
+    fn stops_in_flight(&self) -> bool {
+        matches!(self, Self::Stopping(..)) && !self.allows_in_flight()
     }
 }
 
 /// How much of its time a run has used; pauses do not count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Clock {
+pub(crate) struct RunClock {
     pub(crate) running_since: Timestamp,
     /// The last sign of life of a supervisor.
     pub(crate) alive_until: Timestamp,
@@ -140,15 +140,15 @@ impl RunState {
     }
 
     /// Returns where the run as a whole stands.
-    pub fn phase(&self) -> &Phase {
+    pub fn phase(&self) -> &RunPhase {
         &self.phase
     }
 
     /// Returns how the run has ended, if it has.
     pub fn outcome(&self) -> Option<RunOutcome> {
         match self.phase {
-            Phase::Ended(outcome, _) => Some(outcome),
-            Phase::Empty | Phase::Active | Phase::Stopping(..) => None,
+            RunPhase::Ended(outcome, _) => Some(outcome),
+            RunPhase::Empty | RunPhase::Active | RunPhase::Stopping(..) => None,
         }
     }
 
@@ -173,11 +173,11 @@ impl RunState {
     }
 
     pub(crate) fn is_blocked(&self, step: &StepId) -> bool {
-        self.blocked().any(|(blocked, _)| blocked == step)
+        self.blocked_steps().any(|(blocked, _)| blocked == step)
     }
 
     /// Returns the steps that are blocked, each with what a person must do for it.
-    pub fn blocked(&self) -> impl Iterator<Item = (&StepId, &str)> {
+    pub fn blocked_steps(&self) -> impl Iterator<Item = (&StepId, &str)> {
         self.steps().filter_map(|(step, at)| match &at.phase {
             StepPhase::Ended(StepEnd::Blocked(needs)) => Some((&step.id, needs.as_str())),
             _ => None,
@@ -203,8 +203,10 @@ impl RunState {
     /// Returns how long a supervisor has worked on this run, up to its last sign of life: pauses do not count.
     pub fn worked_for(&self) -> Millis {
         let since = match self.phase {
-            Phase::Active | Phase::Stopping(..) => self.clock.alive_until.since(self.clock.running_since),
-            Phase::Empty | Phase::Ended(..) => Millis(0),
+            RunPhase::Active | RunPhase::Stopping(..) => {
+                self.clock.alive_until.since(self.clock.running_since)
+            }
+            RunPhase::Empty | RunPhase::Ended(..) => Millis(0),
         };
         self.clock.used.plus(since)
     }
@@ -220,7 +222,7 @@ impl RunState {
 
     /// Returns how many iterations a step is said to have: [as many as it may run](Self::max_iterations) where it loops,
     /// else its one, or as many as it has had, since what a person adds is for loops.
-    pub fn iterations_told(&self, step: &Step, state: &StepState) -> Iteration {
+    pub fn displayed_iterations(&self, step: &Step, state: &StepState) -> Iteration {
         match step.check {
             Some(_) => self.max_iterations(step, state),
             None => Iteration(step.max_iterations).max(state.iteration),
@@ -230,7 +232,7 @@ impl RunState {
     /// Returns what the shell still owes this run, in order. Derived from the state alone, so a
     /// resume needs nothing else.
     pub fn pending_effects(&self) -> Vec<Effect> {
-        let due = |step: &Step, state: &StepState| Due {
+        let due = |step: &Step, state: &StepState| TurnId {
             step: step.id.clone(),
             iteration: state.iteration,
             attempt: state.attempt,
@@ -238,16 +240,17 @@ impl RunState {
         // Steps that are taken up again may all be due at once; who works alone and has begun is not interrupted.
         let alone = self
             .steps()
-            .find(|(step, at)| step.works_alone() && at.phase.is_active() && at.begun_at.is_some());
+            .find(|(step, at)| step.is_exclusive() && at.phase.is_active() && at.begun_at.is_some());
         let mut at_work: Vec<&Step> = self.in_flight().chain(alone).map(|(step, _)| step).collect();
         let mut begins = |step| {
-            let fits = Self::fits_beside(step, at_work.iter().copied().filter(|other| other.id != step.id));
+            let fits =
+                Self::can_run_concurrently(step, at_work.iter().copied().filter(|other| other.id != step.id));
             at_work.extend(fits.then_some(step));
             fits
         };
-        let stops = self.phase.stops_what_runs();
+        let stops = self.phase.stops_in_flight();
         let effects = self.steps().filter_map(|(step, state)| match (&self.phase, &state.phase) {
-            (Phase::Active, StepPhase::WorkDue | StepPhase::CheckDue) if begins(step) => {
+            (RunPhase::Active, StepPhase::WorkDue | StepPhase::CheckDue) if begins(step) => {
                 Some(Effect::Perform(state.turn(step)?, due(step, state)))
             }
             (_, StepPhase::Working(_) | StepPhase::Checking(_)) if stops => {
@@ -256,7 +259,7 @@ impl RunState {
             _ => None,
         });
         let places = match self.phase {
-            Phase::Active => self.places().saturating_sub(self.in_flight().count()),
+            RunPhase::Active => self.concurrency_limit().saturating_sub(self.in_flight().count()),
             _ => usize::MAX,
         };
         effects.take(places).collect()
@@ -274,17 +277,17 @@ impl RunState {
     }
 
     /// Says whether a step may run at the same time as all of those.
-    pub(crate) fn fits_beside<'a>(step: &Step, mut others: impl Iterator<Item = &'a Step>) -> bool {
-        if step.works_alone() { others.next().is_none() } else { !others.any(Step::works_alone) }
+    pub(crate) fn can_run_concurrently<'a>(step: &Step, mut others: impl Iterator<Item = &'a Step>) -> bool {
+        if step.is_exclusive() { others.next().is_none() } else { !others.any(Step::is_exclusive) }
     }
 
     /// Returns when `Command::DeadlinePassed` is due, if ever.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        if !self.phase.lets_run_on() {
+        if !self.phase.allows_in_flight() {
             return None;
         }
         let waits = self.steps.iter().filter_map(|step| match step.phase {
-            StepPhase::Waiting { until, .. } if self.phase == Phase::Active => Some(until),
+            StepPhase::Waiting { until, .. } if self.phase == RunPhase::Active => Some(until),
             _ => None,
         });
         waits.chain(self.time_limit()).min()
@@ -297,13 +300,13 @@ impl RunState {
 
     /// Returns the time limit of the run. Waits for a service have a separate limit.
     pub(crate) fn time_allowed(&self) -> Option<Millis> {
-        let Clock { extra, renewed, .. } = self.clock;
+        let RunClock { extra, renewed, .. } = self.clock;
         Some(self.workflow()?.timeout.plus(extra).plus(renewed).plus(self.outage_wait))
     }
 
     /// Says whether any step waits for a moment.
     pub fn is_waiting(&self) -> bool {
-        self.phase == Phase::Active && self.has_waiting_step()
+        self.phase == RunPhase::Active && self.has_waiting_step()
     }
 
     /// Says whether the run was interrupted, and taken up again has a step that waits for a moment as before.
@@ -313,7 +316,7 @@ impl RunState {
 
     /// Says whether the run was ended before it was over, in an orderly way.
     pub fn is_interrupted(&self) -> bool {
-        matches!(self.phase, Phase::Ended(RunOutcome::Interrupted(_), _))
+        matches!(self.phase, RunPhase::Ended(RunOutcome::Interrupted(_), _))
     }
 
     fn has_waiting_step(&self) -> bool {
@@ -324,16 +327,16 @@ impl RunState {
     /// after a crash or an interruption, when the run was not over, unless a person adds iterations.
     pub(crate) fn reopens(&self, add_iterations: u32) -> bool {
         match self.phase {
-            Phase::Ended(RunOutcome::Interrupted(_), _) | Phase::Active | Phase::Stopping(..) => {
+            RunPhase::Ended(RunOutcome::Interrupted(_), _) | RunPhase::Active | RunPhase::Stopping(..) => {
                 add_iterations > 0
             }
-            Phase::Ended(..) => true,
-            Phase::Empty => false,
+            RunPhase::Ended(..) => true,
+            RunPhase::Empty => false,
         }
     }
 
     /// Returns how many steps may be active at the same time.
-    pub(crate) fn places(&self) -> usize {
+    pub(crate) fn concurrency_limit(&self) -> usize {
         let bound = self.workflow().and_then(|workflow| workflow.concurrency);
         bound.map_or(usize::MAX, |bound| usize::try_from(bound).unwrap_or(usize::MAX))
     }

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{CallState, EvidenceState, Feedback, TryState, VerdictState, WorkspaceState};
-use crate::backoff::ChainPlace;
+use crate::backoff::ChainSlot;
 use crate::call_report::Progress;
-use crate::convergence::Convergence;
+use crate::convergence::ConvergenceState;
 use crate::effect::Turn;
-use crate::event::{Call, Next, Purpose, RegistryText, RunOutcome, StepEnd, WaitReason};
+use crate::event::{Call, Purpose, RegistryText, RunOutcome, StepEnd, TurnKind, WaitReason};
 use crate::id::{Attempt, CheckId, Iteration, Seq, Timestamp};
 use crate::workflow::{Step, Worker};
 
@@ -33,7 +33,7 @@ pub struct StepState {
     /// Results of the check commands.
     pub evidence: EvidenceState,
     /// Progress of the loop.
-    pub convergence: Convergence,
+    pub convergence: ConvergenceState,
     /// The event that raised its stage last.
     pub raised: Option<Seq>,
     /// The diagnosis of a stuck loop.
@@ -54,9 +54,9 @@ pub struct StepState {
 
 impl StepState {
     /// Returns the current worker or checker; `None` if there is none, or only commands.
-    pub fn whom<'a>(&self, step: &'a Step) -> Option<&'a Worker> {
+    pub fn current_worker<'a>(&self, step: &'a Step) -> Option<&'a Worker> {
         if self.turn(step)? == Turn::Diagnosis {
-            return step.diagnoser();
+            return step.diagnosis_worker();
         }
         let place = self.place_in_chain(self.phase.next()?);
         Some(step.first(place)?.at(place.place))
@@ -65,18 +65,18 @@ impl StepState {
     /// Returns whose turn it is, or is next; `None` where nothing is to be done.
     pub fn turn(&self, step: &Step) -> Option<Turn> {
         Some(match self.phase.next()? {
-            Next::Work => Turn::of_worker(step, self.purpose),
-            Next::Check => Turn::of_checker(step, self.verdicts.inquiry),
+            TurnKind::Work => Turn::of_worker(step, self.purpose),
+            TurnKind::Check => Turn::of_checker(step, self.verdicts.inquiry),
         })
     }
 
     /// Returns the current place in the chain of the worker or the checker.
-    pub(crate) fn place_in_chain(&self, what: Next) -> ChainPlace {
+    pub(crate) fn place_in_chain(&self, what: TurnKind) -> ChainSlot {
         let place = match what {
-            Next::Work => self.calls.worker_at,
-            Next::Check => self.calls.checker_at,
+            TurnKind::Work => self.calls.worker_at,
+            TurnKind::Check => self.calls.checker_at,
         };
-        ChainPlace { what, inquiry: self.verdicts.inquiry, place }
+        ChainSlot { what, inquiry: self.verdicts.inquiry, place }
     }
 }
 
@@ -100,7 +100,7 @@ pub enum StepPhase {
         /// The moment.
         until: Timestamp,
         /// The next activity.
-        then: Next,
+        then: TurnKind,
         /// Why.
         why: WaitReason,
     },
@@ -140,18 +140,18 @@ impl StepPhase {
     }
 
     /// Returns the phase in which this is to be started.
-    pub(crate) fn due(what: Next) -> Self {
+    pub(crate) fn due(what: TurnKind) -> Self {
         match what {
-            Next::Work => Self::WorkDue,
-            Next::Check => Self::CheckDue,
+            TurnKind::Work => Self::WorkDue,
+            TurnKind::Check => Self::CheckDue,
         }
     }
 
     /// Returns what is done now, or next.
-    pub fn next(&self) -> Option<Next> {
+    pub fn next(&self) -> Option<TurnKind> {
         match self {
-            Self::WorkDue | Self::Working(_) => Some(Next::Work),
-            Self::CheckDue | Self::Checking(_) => Some(Next::Check),
+            Self::WorkDue | Self::Working(_) => Some(TurnKind::Work),
+            Self::CheckDue | Self::Checking(_) => Some(TurnKind::Check),
             Self::Waiting { then, .. } => Some(*then),
             Self::Pending | Self::Ended(_) => None,
         }

@@ -22,7 +22,7 @@ pub struct TryState {
 
 impl TryState {
     /// Begins an iteration.
-    pub fn iteration_began(&mut self) {
+    pub fn begin_iteration(&mut self) {
         *self = Self { extra_iterations: self.extra_iterations, ..Self::default() };
     }
 
@@ -53,7 +53,7 @@ mod tests {
         let mut tries = TryState::default();
         tries.waits(WaitReason::Retry(ErrorClass::RetryableTransient), Timestamp(0));
         assert_eq!(tries.work, 1);
-        tries.iteration_began();
+        tries.begin_iteration();
         assert_eq!(tries.work, 0);
     }
 }

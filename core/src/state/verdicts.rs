@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{CheckFinished, Claimed, DecisionSource, Inquiry, VerdictReached};
-use crate::evidence::{AnswerSeen, ValidatorResult};
+use crate::event::{CheckFinished, DecisionSource, Inquiry, PendingClaim, VerdictReached};
+use crate::evidence::{ParsedAnswer, ValidatorResult};
 use crate::id::{Digest, Iteration, Seq};
-use crate::judge::reason::{is_contrary, is_of_answer};
+use crate::judge::reason::{is_contradiction, is_of_answer};
 use crate::snapshot::Snapshot;
 use crate::truncate;
 
@@ -20,11 +20,11 @@ pub struct VerdictState {
     /// Checks in a row without a readable verdict.
     pub parse_failures: u32,
     /// Their answers; at most the last [`VerdictState::UNREAD_MAX`].
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadableVerdict>,
     /// The claim of completion that is being verified.
-    pub claim: Option<Box<Claimed>>,
+    pub claim: Option<Box<PendingClaim>>,
     /// The evidence for or against the claim.
-    pub verified: Verified,
+    pub verified: VerificationState,
     /// In how many iterations each failure of the last verdict was seen.
     pub occurrences: BTreeMap<String, u32>,
     /// Answers in a row that asked for a repeat of the step.
@@ -33,7 +33,7 @@ pub struct VerdictState {
 
 /// An answer that is no readable verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unread {
+pub struct UnreadableVerdict {
     /// The event of the verdict.
     pub seq: Seq,
     /// The iteration.
@@ -44,9 +44,9 @@ pub struct Unread {
 
 /// The evidence about the work of an iteration, in addition to a verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verified {
+pub struct VerificationState {
     /// The structured answer of the worker, if the step asks for one.
-    pub answer: Option<Box<AnswerSeen>>,
+    pub answer: Option<Box<ParsedAnswer>>,
     /// The results of the validators.
     pub validators: Arc<[ValidatorResult]>,
     /// The workspace that they checked.
@@ -54,7 +54,7 @@ pub struct Verified {
     /// The digest of all its files, with ignored ones.
     pub stamp: Option<Digest>,
     /// The answer of the closer.
-    pub closer: Option<Box<AnswerSeen>>,
+    pub closer: Option<Box<ParsedAnswer>>,
     /// The closer has changed the workspace after the validators.
     pub is_outdated: bool,
     /// How often the validators have changed the workspace in this iteration.
@@ -69,7 +69,7 @@ impl VerdictState {
     pub const UNREAD_MAX: usize = 100;
 
     /// Records the answer of a worker.
-    pub fn answered(&mut self, answer: Option<Box<AnswerSeen>>, wants_repeat: bool) {
+    pub fn record_answer(&mut self, answer: Option<Box<ParsedAnswer>>, wants_repeat: bool) {
         self.repeats = if wants_repeat { self.repeats.saturating_add(1) } else { 0 };
         self.verified.answer = answer;
         self.verified.closer = None;
@@ -77,7 +77,7 @@ impl VerdictState {
     }
 
     /// Records the results of the validators or of the closer. `changed` says whether the check changed the workspace.
-    pub fn verified(&mut self, event: &CheckFinished, workspace: Option<Arc<Snapshot>>, changed: bool) {
+    pub fn record_check(&mut self, event: &CheckFinished, workspace: Option<Arc<Snapshot>>, changed: bool) {
         let verified = &mut self.verified;
         match self.inquiry {
             Inquiry::Check | Inquiry::Preflight => {}
@@ -98,7 +98,7 @@ impl VerdictState {
     }
 
     /// Records the verdict of event `seq`. `is_counted` says whether failures are counted.
-    pub fn reached(&mut self, event: &VerdictReached, seq: Seq, is_counted: bool) {
+    pub fn record_verdict(&mut self, event: &VerdictReached, seq: Seq, is_counted: bool) {
         self.parse_failures = event.parse_failures;
         if event.parse_failures == 0 {
             self.unread.clear();
@@ -107,7 +107,11 @@ impl VerdictState {
                 .problems
                 .last()
                 .map_or("nothing was said", |problem| truncate::head(problem, UNREAD_BYTES));
-            self.unread.push(Unread { seq, iteration: event.iteration, problem: problem.to_owned() });
+            self.unread.push(UnreadableVerdict {
+                seq,
+                iteration: event.iteration,
+                problem: problem.to_owned(),
+            });
             self.unread.drain(..self.unread.len().saturating_sub(Self::UNREAD_MAX));
         }
         if is_counted {
@@ -127,13 +131,15 @@ impl VerdictState {
         let shrank = now.len() < compared.len();
         // A contradicted claim counts again only with a failure that was seen before: three different failures are
         // progress.
-        let is_back = |it: &String| !is_contrary(it) && compared.contains_key(it);
-        let claim_is_back = now.iter().any(|it| is_back(it));
-        let count = |it: &String| match compared.get(it) {
-            Some(count) if claim_is_back || !is_contrary(it) => count.saturating_add(u32::from(!shrank)),
+        let is_back = |failure: &String| !is_contradiction(failure) && compared.contains_key(failure);
+        let claim_is_back = now.iter().any(|failure| is_back(failure));
+        let count = |failure: &String| match compared.get(failure) {
+            Some(count) if claim_is_back || !is_contradiction(failure) => {
+                count.saturating_add(u32::from(!shrank))
+            }
             _ => 1,
         };
-        let counted = now.into_iter().map(|it| (it.clone(), count(it)));
+        let counted = now.into_iter().map(|failure| (failure.clone(), count(failure)));
         self.occurrences = counted.chain(kept.into_iter().filter(|_| of_answers)).collect();
     }
 }

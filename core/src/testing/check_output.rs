@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::event::Exit;
 use crate::evidence::{
-    CommandResult, Confidence, Failure, Fingerprint, Listed, Naming, Source, TestName, Tests, UNPARSED,
+    CommandResult, Confidence, Failure, FailureSource, Fingerprint, RecordedTestNames, ReporterNaming,
+    TestName, Tests, UNPARSED,
 };
 use crate::id::Millis;
 
@@ -14,7 +15,7 @@ const TOOL: &str = "tap";
 /// Returns what a command of a check showed that ended so and printed this.
 pub fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
     let tests = endings(said);
-    let counted = counted(said);
+    let counted = parse_count(said);
     let mut failures: Vec<Failure> = Vec::new();
     for name in tests.iter().filter(|(_, passed)| !**passed).map(|(name, _)| *name) {
         failures.push(failure(TOOL, Some(name), "failed", name));
@@ -43,9 +44,9 @@ pub fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
             None => (!tests.is_empty()).then_some(Tests { passed, failed, skipped: 0 }),
         },
         listed: if counted.is_some() {
-            Listed::default()
+            RecordedTestNames::default()
         } else {
-            Listed {
+            RecordedTestNames {
                 failed: tests
                     .iter()
                     .filter(|(_, passed)| !**passed)
@@ -54,9 +55,9 @@ pub fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
                 naming: if tests.is_empty() {
                     Vec::new()
                 } else {
-                    vec![Naming { tool: TOOL.to_owned(), passed }]
+                    vec![ReporterNaming { tool: TOOL.to_owned(), passed }]
                 },
-                ..Listed::default()
+                ..RecordedTestNames::default()
             }
         },
         observations: 1,
@@ -68,7 +69,7 @@ pub fn command_result(run: &str, exit: &Exit, said: &str) -> CommandResult {
 pub(super) fn compare(now: &mut CommandResult, base: &CommandResult) {
     let (after, before) = (endings(&now.tail), endings(&base.tail));
     let names_passed = after.values().any(|passed| *passed);
-    let mut listed = Listed { ran: Vec::new(), gone: Vec::new(), ..now.listed.clone() };
+    let mut listed = RecordedTestNames { ran: Vec::new(), gone: Vec::new(), ..now.listed.clone() };
     for (name, passed) in before {
         match (after.contains_key(name), passed) {
             (true, false) => listed.ran.push(test_name(name)),
@@ -93,7 +94,7 @@ fn endings(said: &str) -> BTreeMap<&str, bool> {
 }
 
 /// Returns how many tests the last line says have passed.
-fn counted(said: &str) -> Option<u64> {
+fn parse_count(said: &str) -> Option<u64> {
     said.lines().last()?.strip_suffix(" passed")?.parse().ok()
 }
 
@@ -102,7 +103,7 @@ fn test_name(name: &str) -> TestName {
 }
 
 fn failure(tool: &str, test: Option<&str>, kind: &str, message: &str) -> Failure {
-    let fingerprint = Fingerprint::of(&[tool, test.unwrap_or(message), kind]);
+    let fingerprint = Fingerprint::from_parts(&[tool, test.unwrap_or(message), kind]);
     Failure {
         exact: fingerprint.clone(),
         fingerprint,
@@ -111,7 +112,7 @@ fn failure(tool: &str, test: Option<&str>, kind: &str, message: &str) -> Failure
         location: None,
         kind: kind.to_owned(),
         message: message.to_owned(),
-        source: Source::Text,
+        source: FailureSource::Text,
         places: 1,
         remaining: None,
     }

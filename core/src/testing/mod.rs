@@ -18,14 +18,14 @@
 //! # #[cfg(feature = "proptest")] {
 //! use proptest::prelude::*;
 //! use unstuck_core::id::StepId;
-//! use unstuck_core::testing::{World, script_worker, scripts_of, step};
-//! use unstuck_core::workflow::{CheckBy, OnFailure, Step, WorkerKind, Workflow};
+//! use unstuck_core::testing::{ScriptedWorld, script_worker, scripts_of, step};
+//! use unstuck_core::workflow::{CheckMethod, OnFailure, Step, WorkerKind, Workflow};
 //!
-//! let check = CheckBy::Exit(script_worker(WorkerKind::Custom, "cargo test"));
-//! let fix = Step { on_failure: OnFailure::Retry, max_retries: 2, ..step("fix").checked(check, 5) };
+//! let check = CheckMethod::Exit(script_worker(WorkerKind::Custom, "cargo test"));
+//! let fix = Step { on_failure: OnFailure::Retry, max_retries: 2, ..step("fix").with_check(check, 5) };
 //! let policy = Workflow::of_steps(vec![fix]);
 //! proptest!(|(script in scripts_of(vec![StepId::from("fix")]))| {
-//!     let mut world = World::start(policy.clone(), script);
+//!     let mut world = ScriptedWorld::start(policy.clone(), script);
 //!     world.play();
 //!     // It ends, and within its bound.
 //!     prop_assert!(world.state.outcome().is_some());
@@ -62,7 +62,10 @@ mod world;
 pub use check_output::command_result;
 #[cfg(feature = "proptest")]
 pub use strategies::{events, histories, scripts, scripts_of, workflows};
-pub use world::{Act, History, Script, World, finished, run_started, script_worker, snapshot, started, step};
+pub use world::{
+    Behavior, PlayedRun, Script, ScriptedWorld, finished_event, run_started, script_worker, snapshot,
+    started_event, step,
+};
 
 use crate::{Event, RunState};
 

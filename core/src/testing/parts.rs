@@ -5,13 +5,13 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::world::{Act, finished, snapshot};
+use super::world::{Behavior, finished_event, snapshot};
 use crate::Observation;
-use crate::effect::Due;
-use crate::event::{CheckFinished, DecisionSource, Exit, Next, Outcome, WaitReason, WorkerFinished};
+use crate::effect::TurnId;
+use crate::event::{CheckFinished, DecisionSource, Exit, Outcome, TurnKind, WaitReason, WorkerFinished};
 use crate::evidence::CommandResult;
 use crate::id::{Attempt, Iteration, Timestamp};
-use crate::judge::scope::Drift;
+use crate::judge::scope::StepChanges;
 use crate::state::{CallState, EvidenceState, Feedback, TryState, VerdictState, WorkspaceState};
 use crate::testing::command_result;
 
@@ -39,34 +39,34 @@ impl WorkspaceEvent {
     pub fn fold(&self, state: &mut WorkspaceState) {
         let seen = |content: &u8| Arc::new(snapshot(*content));
         match self {
-            Self::IterationBegan => state.iteration_began(),
-            Self::WorkBegan(found, is_beside) => state.work_began(found.as_ref().map(seen), *is_beside),
+            Self::IterationBegan => state.begin_iteration(),
+            Self::WorkBegan(found, is_beside) => state.begin_work(found.as_ref().map(seen), *is_beside),
             Self::WorkEnded(changed) => {
-                state.work_is_over();
-                state.work_ended(&worker_finished(*changed));
+                state.clear_lost_work();
+                state.record_work(&worker_finished(*changed));
             }
-            Self::WorkLost => state.work_lost(),
-            Self::Abandoned(left) => state.was_abandoned(&seen(left)),
+            Self::WorkLost => state.record_lost_worker(),
+            Self::Abandoned(left) => state.record_abandonment(&seen(left)),
             Self::TurnEnded(now) => {
-                state.turn_ended();
-                state.was_seen(&seen(now));
+                state.end_turn();
+                state.record_snapshot(&seen(now));
             }
-            Self::CheckEnded(writes) => state.check_ended(&check_finished(*writes)),
+            Self::CheckEnded(writes) => state.record_check(&check_finished(*writes)),
         }
     }
 }
 
 /// Returns the end of a process of a step.
 fn end_of(is_check: bool) -> Observation {
-    let due = Due { step: "s".into(), iteration: Iteration(1), attempt: Attempt(1) };
-    finished(&due, is_check, &Act::Exits(0, String::new()), None)
+    let due = TurnId { step: "s".into(), iteration: Iteration(1), attempt: Attempt(1) };
+    finished_event(&due, is_check, &Behavior::Exits(0, String::new()), None)
 }
 
 fn check_finished(writes: bool) -> CheckFinished {
     let ended = end_of(true);
     let Observation::CheckFinished(ended) = ended else { panic!("{ended:?} is no end of a check") };
     let files = if writes { vec!["report.xml".to_owned()] } else { Vec::new() };
-    let drift = Drift { files: files.clone(), by_check: files.clone(), ..Drift::default() };
+    let drift = StepChanges { files: files.clone(), by_check: files.clone(), ..StepChanges::default() };
     CheckFinished { changed: files, drift: Some(Box::new(drift)), ..ended }
 }
 
@@ -75,7 +75,7 @@ fn worker_finished(changed: Option<bool>) -> WorkerFinished {
     let Observation::WorkerFinished(ended) = ended else { panic!("{ended:?} is no end of a worker") };
     let drift = changed.map(|changed| {
         let files = if changed { vec!["src/a".to_owned()] } else { Vec::new() };
-        Box::new(Drift { files, ..Drift::default() })
+        Box::new(StepChanges { files, ..StepChanges::default() })
     });
     WorkerFinished { changed, drift, ..ended }
 }
@@ -153,7 +153,7 @@ pub fn checks() -> impl Strategy<Value = Vec<(Iteration, Vec<CommandResult>)>> {
 pub fn evidence() -> impl Strategy<Value = EvidenceState> {
     checks().prop_map(|checks| {
         let mut state = EvidenceState::default();
-        checks.iter().for_each(|(iteration, results)| state.checked(*iteration, results));
+        checks.iter().for_each(|(iteration, results)| state.record_check(*iteration, results));
         state
     })
 }
@@ -163,7 +163,7 @@ pub fn calls() -> impl Strategy<Value = CallState> {
     vec((any::<bool>(), 0..4_u32), 0..6).prop_map(|turns| {
         let mut state = CallState::default();
         for (is_work, to) in turns {
-            state.falls_back(if is_work { Next::Work } else { Next::Check }, to);
+            state.switch_to(if is_work { TurnKind::Work } else { TurnKind::Check }, to);
         }
         state
     })
@@ -173,8 +173,8 @@ pub fn calls() -> impl Strategy<Value = CallState> {
 pub fn feedbacks() -> impl Strategy<Value = Feedback> {
     (any::<String>(), any::<String>()).prop_map(|(said, printed)| {
         let mut state = Feedback::default();
-        state.worker_said(&said);
-        state.check_printed(&Outcome { answer: printed, ..Outcome::of(Exit::Code(1)) });
+        state.record_worker_message(&said);
+        state.record_check_output(&Outcome { answer: printed, ..Outcome::from_exit(Exit::Code(1)) });
         state
     })
 }

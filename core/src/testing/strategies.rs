@@ -5,21 +5,23 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::world::{Act, History, Script, World, finished, script_worker, snapshot, step};
+use super::world::{
+    Behavior, PlayedRun, Script, ScriptedWorld, finished_event, script_worker, snapshot, step,
+};
 use crate::call_report::{Progress, Usage};
-use crate::effect::Due;
+use crate::effect::TurnId;
 use crate::event::{
-    AnswerGiven, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource, ErrorClass, Event,
-    Fact, Failure, FallbackTaken, Inquiry, LogRepaired, Lost, Next, Observation, Purpose, RunEnded,
-    RunInterrupted, RunOutcome, RunResumed, RunStopping, SnapshotMoment, SnapshotTaken, StageRaised,
-    StallCause, StepEnd, StepEnded, Suspended, VerdictReached, WaitReason, WaitRequested, WorkRequested,
-    WorkerFinished, WorkerProgressed, WorkerStarted,
+    AnswerGiven, AttemptLost, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource,
+    ErrorClass, Event, Fact, FallbackTaken, Inquiry, LogRepaired, MachineSuspended, Observation,
+    ProcessFailure, Purpose, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStopping, SnapshotMoment,
+    SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded, TurnKind, VerdictReached, WaitReason,
+    WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted,
 };
 use crate::evidence::Decision;
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, Seq, Stage, StepId, Timestamp};
 use crate::workflow::{
-    Baseline, Budget, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure, Step, Worker,
-    WorkerKind, Workflow,
+    Baseline, Budget, CheckCommand, CheckMethod, ConvergencePolicy, Gate, OnFailure, OnIterationsExhausted,
+    Step, Worker, WorkerKind, Workflow,
 };
 
 /// Workflows of one to four steps with limits small enough to play them to their end.
@@ -49,7 +51,7 @@ fn step_id(at: usize) -> StepId {
 
 fn any_step() -> impl Strategy<Value = Step> {
     let on_failure = prop_oneof![Just(OnFailure::Abort), Just(OnFailure::Retry), Just(OnFailure::Continue)];
-    let on_exhausted = prop_oneof![Just(OnExhausted::Abort), Just(OnExhausted::Continue)];
+    let on_exhausted = prop_oneof![Just(OnIterationsExhausted::Abort), Just(OnIterationsExhausted::Continue)];
     (
         0_u8..6,
         1_u32..6,
@@ -65,18 +67,18 @@ fn any_step() -> impl Strategy<Value = Step> {
                 let plain = Step { max_retries, on_failure, on_exhausted, require_change, ..step("s") };
                 let looped = |by| Step {
                     convergence: convergence.clone(),
-                    ..plain.clone().checked(by, max_iterations)
+                    ..plain.clone().with_check(by, max_iterations)
                 };
                 match check {
                     0 => plain.clone(),
-                    1 => looped(CheckBy::Exit(checker(WorkerKind::Custom))),
-                    2 => looped(CheckBy::Agent(checker(WorkerKind::Command))),
-                    3 => looped(CheckBy::Claim),
+                    1 => looped(CheckMethod::Exit(checker(WorkerKind::Custom))),
+                    2 => looped(CheckMethod::Agent(checker(WorkerKind::Command))),
+                    3 => looped(CheckMethod::Claim),
                     // With a baseline, which is a check before the first iteration.
                     more => {
                         let gate = if more == 4 { Gate::Pass } else { Gate::NoNewFailures };
                         let command = CheckCommand { run: "check".to_owned(), gate, reports: Vec::new() };
-                        let mut step = looped(CheckBy::Commands(vec![command]));
+                        let mut step = looped(CheckMethod::Commands(vec![command]));
                         if let Some(check) = &mut step.check {
                             check.baseline = Baseline::Gate;
                         }
@@ -87,19 +89,19 @@ fn any_step() -> impl Strategy<Value = Step> {
         )
 }
 
-fn any_convergence() -> impl Strategy<Value = Convergence> {
+fn any_convergence() -> impl Strategy<Value = ConvergencePolicy> {
     (1_u32..4, 1_u32..5, any::<bool>(), any::<bool>()).prop_map(
-        |(stall_threshold, max_stage, fail_on_max_stage, diagnoses)| Convergence {
+        |(stall_threshold, max_stage, fail_on_max_stage, diagnoses)| ConvergencePolicy {
             stall_threshold,
             max_stage: Stage(max_stage),
             fail_on_max_stage,
             diagnose_with: diagnoses.then(|| script_worker(WorkerKind::Command, "look for it")),
-            ..Convergence::default()
+            ..ConvergencePolicy::default()
         },
     )
 }
 
-fn acts() -> impl Strategy<Value = Vec<Act>> {
+fn acts() -> impl Strategy<Value = Vec<Behavior>> {
     let verdict = prop_oneof![
         3 => Just(r#"{"decision":"incomplete","check_id":"{id}","fingerprints":["a"]}"#),
         2 => Just(r#"{"decision":"incomplete","check_id":"{id}","fingerprints":["a","b"]}"#),
@@ -110,20 +112,20 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         1 => Just("who knows"),
     ];
     let act = prop_oneof![
-        4 => (0_i32..2).prop_map(|code| Act::Exits(code, String::new())),
-        2 => (0_u8..3).prop_map(|which| Act::Exits(1, format!("not ok 1 - test {which}"))),
-        8 => (0_i32..2, verdict).prop_map(|(code, text)| Act::Writes(code, text.to_owned())),
-        1 => Just(Act::Exits(0, "API Error: 529 overloaded".to_owned())),
-        1 => prop_oneof![Just(127), Just(126), Just(101)].prop_map(|code| Act::Exits(code, String::new())),
-        1 => Just(Act::Dies(9)),
-        1 => Just(Act::Hangs),
-        1 => Just(Act::IsMissing),
-        1 => Just(Act::IsLost),
-        1 => Just(Act::IsInterrupted),
+        4 => (0_i32..2).prop_map(|code| Behavior::Exits(code, String::new())),
+        2 => (0_u8..3).prop_map(|which| Behavior::Exits(1, format!("not ok 1 - test {which}"))),
+        8 => (0_i32..2, verdict).prop_map(|(code, text)| Behavior::Writes(code, text.to_owned())),
+        1 => Just(Behavior::Exits(0, "API Error: 529 overloaded".to_owned())),
+        1 => prop_oneof![Just(127), Just(126), Just(101)].prop_map(|code| Behavior::Exits(code, String::new())),
+        1 => Just(Behavior::Dies(9)),
+        1 => Just(Behavior::Hangs),
+        1 => Just(Behavior::IsMissing),
+        1 => Just(Behavior::IsLost),
+        1 => Just(Behavior::IsInterrupted),
     ];
     // The last act is repeated, so it must be one that lets a run end.
     (vec(act, 0..8), (0_i32..2)).prop_map(|(mut acts, code)| {
-        acts.push(Act::Exits(code, String::new()));
+        acts.push(Behavior::Exits(code, String::new()));
         acts
     })
 }
@@ -143,9 +145,9 @@ pub fn scripts_of(steps: Vec<StepId>) -> impl Strategy<Value = Script> {
 }
 
 /// Histories of generated workflows, played against generated scripts to the end of the run.
-pub fn histories() -> impl Strategy<Value = History> {
+pub fn histories() -> impl Strategy<Value = PlayedRun> {
     (workflows(), scripts()).prop_map(|(workflow, script)| {
-        let mut world = World::start(workflow, script);
+        let mut world = ScriptedWorld::start(workflow, script);
         world.play();
         world.history
     })
@@ -171,8 +173,8 @@ fn any_fact() -> impl Strategy<Value = Fact> {
     prop_oneof![any_observation().prop_map(Fact::from), any_conclusion().prop_map(Fact::from)]
 }
 
-fn due() -> impl Strategy<Value = Due> {
-    (0_usize..4, 0_u32..4, 0_u32..4).prop_map(|(step, iteration, attempt)| Due {
+fn due() -> impl Strategy<Value = TurnId> {
+    (0_usize..4, 0_u32..4, 0_u32..4).prop_map(|(step, iteration, attempt)| TurnId {
         step: step_id(step),
         iteration: Iteration(iteration),
         attempt: Attempt(attempt),
@@ -180,13 +182,14 @@ fn due() -> impl Strategy<Value = Due> {
 }
 
 fn any_observation() -> impl Strategy<Value = Observation> {
-    let lost = |Due { step, iteration, attempt }| Lost { step, iteration, attempt, processes_ended: 0 };
+    let lost =
+        |TurnId { step, iteration, attempt }| AttemptLost { step, iteration, attempt, processes_ended: 0 };
     let id = || CheckId::new("0190a000-0000-7000-8000-000000000001");
-    let prompt = || Blob { digest: Digest::of(b""), size: 0 };
+    let prompt = || Blob { digest: Digest::sha256(b""), size: 0 };
     let finished = (due(), any::<bool>(), acts(), proptest::option::of(0_u8..3)).prop_map(
         move |(due, is_check, acts, work)| {
             let seen = work.map(|work| Box::new(snapshot(work)));
-            match finished(&due, is_check, &acts[0], Some(&id())) {
+            match finished_event(&due, is_check, &acts[0], Some(&id())) {
                 Observation::WorkerFinished(event) => {
                     Observation::WorkerFinished(WorkerFinished { snapshot: seen, ..event })
                 }
@@ -210,12 +213,12 @@ fn any_observation() -> impl Strategy<Value = Observation> {
                steps: due.into_iter().map(|due| due.step).collect(),
            })),
            1 => Just(Observation::DeadlinePassed),
-           3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::WorkerStarted(WorkerStarted {
+           3 => due().prop_map(move |TurnId { step, iteration, attempt }| Observation::WorkerStarted(WorkerStarted {
                step, iteration, attempt, prompt: prompt(), limit: Millis(1), check_id: Some(id()), moved_aside: None,
     templates: Vec::new(), call: None, registry: None,
                snapshot: Some(Box::new(snapshot(1))),
            })),
-           3 => due().prop_map(move |Due { step, iteration, attempt }| Observation::CheckStarted(CheckStarted {
+           3 => due().prop_map(move |TurnId { step, iteration, attempt }| Observation::CheckStarted(CheckStarted {
                step, iteration, attempt, check_id: id(), prompt: prompt(), limit: Millis(1), moved_aside: None,
     templates: Vec::new(), call: None,
            })),
@@ -225,12 +228,12 @@ fn any_observation() -> impl Strategy<Value = Observation> {
            1 => (0_u8..3, prop_oneof![Just(SnapshotMoment::Resumed), Just(SnapshotMoment::Abandoned)]).prop_map(
                |(work, moment)| Observation::SnapshotTaken(SnapshotTaken { snapshot: Box::new(snapshot(work)), moment }),
            ),
-           1 => (due(), 0_u64..300).prop_map(|(Due { step, iteration, attempt }, output)| {
+           1 => (due(), 0_u64..300).prop_map(|(TurnId { step, iteration, attempt }, output)| {
                let usage = Some(Usage { output, ..Usage::default() });
                let progress = Box::new(Progress { usage, ..Progress::default() });
                Observation::WorkerProgressed(WorkerProgressed { step, iteration, attempt, progress })
            }),
-           1 => (0_u64..100_000).prop_map(|length| Observation::Suspended(Suspended { length: Millis(length) })),
+           1 => (0_u64..100_000).prop_map(|length| Observation::Suspended(MachineSuspended { length: Millis(length) })),
            1 => Just(Observation::Kicked),
            1 => Just(Observation::LogRepaired(LogRepaired { what: "completed".to_owned() })),
        ]
@@ -245,17 +248,20 @@ fn any_conclusion() -> impl Strategy<Value = Conclusion> {
         Just(StepEnd::Blocked("login".to_owned())),
         Just(StepEnd::IterationsExhausted),
         Just(StepEnd::Stuck(StallCause::SameFailures)),
-        Just(StepEnd::CheckFailed(Failure { class: ErrorClass::NonRetryable, message: "101".to_owned() })),
+        Just(StepEnd::CheckFailed(ProcessFailure {
+            class: ErrorClass::NonRetryable,
+            message: "101".to_owned()
+        })),
     ];
     let outcome =
         || prop_oneof![Just(RunOutcome::Complete), Just(RunOutcome::Blocked), Just(RunOutcome::TimeLimit)];
     let decision = prop_oneof![Just(Decision::Complete), Just(Decision::Incomplete), Just(Decision::None)];
     prop_oneof![
-        4 => (due(), 1_u32..4, any::<bool>()).prop_map(|(Due { step, iteration, attempt }, stage, diagnoses)| {
+        4 => (due(), 1_u32..4, any::<bool>()).prop_map(|(TurnId { step, iteration, attempt }, stage, diagnoses)| {
             let purpose = if diagnoses { Purpose::Diagnosis } else { Purpose::Work };
             Conclusion::WorkRequested(WorkRequested { step, iteration, attempt, stage: Stage(stage), purpose })
         }),
-        4 => due().prop_map(|Due { step, iteration, attempt }| {
+        4 => due().prop_map(|TurnId { step, iteration, attempt }| {
             Conclusion::CheckRequested(CheckRequested {
                 step,
                 iteration,
@@ -268,7 +274,7 @@ fn any_conclusion() -> impl Strategy<Value = Conclusion> {
             Conclusion::WaitRequested(WaitRequested {
                 step: due.step,
                 until: Timestamp(until),
-                then: Next::Check,
+                then: TurnKind::Check,
                 why: if is_outage { WaitReason::Weather(CLASS) } else { WaitReason::ExternalJob },
                 detail: String::new(),
             })
@@ -276,9 +282,9 @@ fn any_conclusion() -> impl Strategy<Value = Conclusion> {
         1 => (due(), any::<bool>(), 0_u32..2).prop_map(|(due, is_work, to)| {
             Conclusion::FallbackTaken(FallbackTaken {
                 step: due.step,
-                what: if is_work { Next::Work } else { Next::Check },
+                what: if is_work { TurnKind::Work } else { TurnKind::Check },
                 to,
-                why: Failure { class: CLASS, message: String::new() },
+                why: ProcessFailure { class: CLASS, message: String::new() },
             })
         }),
         3 => (due(), decision, 0_u32..3).prop_map(|(due, decision, parse_failures)| {

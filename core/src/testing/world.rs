@@ -3,25 +3,25 @@
 use std::collections::BTreeMap;
 
 use super::check_output::{command_result, compare};
-use crate::call_report::Reading;
+use crate::call_report::CallReport;
 use crate::decide::Rejection;
-use crate::effect::{Due, Effect};
+use crate::effect::{Effect, TurnId};
 use crate::event::{
-    Bytes, CheckFinished, CheckStarted, DecisionFile, Event, Exit, Lost, Observation, Outcome,
+    AttemptLost, Bytes, CheckFinished, CheckStarted, DecisionFile, Event, Exit, Observation, Outcome,
     RunInterrupted, RunResumed, RunStarted, WorkerFinished, WorkerStarted,
 };
 use crate::evidence::{CommandResult, Refusal};
 use crate::id::{Blob, CheckId, Digest, Millis, RunId, StepId, Timestamp};
 use crate::snapshot::Snapshot;
-use crate::state::{Phase, RunState, StepPhase};
+use crate::state::{RunPhase, RunState, StepPhase};
 use crate::workflow::{
-    Baseline, BranchRules, Budget, Capability, Check, CheckBy, OnExhausted, OnFailure, OutagePolicy, Session,
-    Step, Work, Worker, WorkerKind, Workflow,
+    Baseline, BranchRules, Budget, Capability, Check, CheckMethod, OnFailure, OnIterationsExhausted,
+    OutagePolicy, Session, Step, StepKind, Worker, WorkerKind, Workflow,
 };
 
 /// Act of a process of the scripted world.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum Behavior {
     /// It exits with this code and prints this.
     Exits(i32, String),
     /// It is a check that is run twice: it fails and prints the first, then it exits with this code and prints the
@@ -30,7 +30,7 @@ pub enum Act {
     /// It exits with this code and leaves this decision file; `{id}` becomes the check id.
     Writes(i32, String),
     /// It exits with this code, and its client gave this report.
-    Tells(i32, Box<Reading>),
+    Tells(i32, Box<CallReport>),
     /// It is ended by this signal.
     Dies(i32),
     /// It does not end within its time limit.
@@ -47,14 +47,14 @@ pub enum Act {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
     /// Acts of the workers.
-    pub work: BTreeMap<StepId, Vec<Act>>,
+    pub work: BTreeMap<StepId, Vec<Behavior>>,
     /// Acts of the checks.
-    pub checks: BTreeMap<StepId, Vec<Act>>,
+    pub checks: BTreeMap<StepId, Vec<Behavior>>,
 }
 
 /// A run that was played to its end.
 #[derive(Clone, Debug)]
-pub struct History {
+pub struct PlayedRun {
     /// Every event, in order.
     pub events: Vec<Event>,
     /// Number of events in each batch.
@@ -62,11 +62,11 @@ pub struct History {
 }
 
 /// Plays a run against a script.
-pub struct World {
+pub struct ScriptedWorld {
     /// State of the run.
     pub state: RunState,
     /// Recorded events.
-    pub history: History,
+    pub history: PlayedRun,
     /// Number of worker calls for each step.
     pub worker_calls: BTreeMap<StepId, u32>,
     /// Number of check calls for each step.
@@ -81,12 +81,12 @@ pub struct World {
 /// Maximum batches of a played run: far beyond any limit of a generated workflow.
 const BATCHES_MAX: usize = 1_000_000;
 
-impl World {
+impl ScriptedWorld {
     /// Starts a run.
     pub fn start(workflow: Workflow, script: Script) -> Self {
         let mut world = Self {
             state: RunState::default(),
-            history: History { events: Vec::new(), batches: Vec::new() },
+            history: PlayedRun { events: Vec::new(), batches: Vec::new() },
             worker_calls: BTreeMap::new(),
             check_calls: BTreeMap::new(),
             most_in_flight: 0,
@@ -137,7 +137,7 @@ impl World {
     ///
     /// When the run does not end.
     pub fn play(&mut self) {
-        self.play_until(|state| matches!(state.phase(), Phase::Ended(..)));
+        self.play_until(|state| matches!(state.phase(), RunPhase::Ended(..)));
     }
 
     /// Plays until this holds.
@@ -150,7 +150,7 @@ impl World {
             assert!(self.history.batches.len() < BATCHES_MAX, "the run does not end");
             let effects = self.state.pending_effects();
             // Everything that is due is begun before anything ends: most processes at a time.
-            let begun: Vec<(Due, bool)> =
+            let begun: Vec<(TurnId, bool)> =
                 effects.into_iter().filter_map(|effect| self.begin(effect)).collect();
             self.most_in_flight = self.most_in_flight.max(self.state.in_flight().count());
             if begun.is_empty() && self.state.in_flight().next().is_none() {
@@ -164,16 +164,16 @@ impl World {
         }
     }
 
-    fn begin(&mut self, effect: Effect) -> Option<(Due, bool)> {
+    fn begin(&mut self, effect: Effect) -> Option<(TurnId, bool)> {
         let Effect::Perform(turn, due) = effect else { return None };
         let is_check = turn.is_check();
         self.checks_made += 1;
         let check_id = CheckId::new(format!("0190a000-0000-7000-8000-{:012x}", self.checks_made));
-        let started = started(&self.state, &due, is_check, check_id, Digest::of(b""));
+        let started = started_event(&self.state, &due, is_check, check_id, Digest::sha256(b""));
         self.give(started).ok().map(|()| (due, is_check))
     }
 
-    fn end(&mut self, due: &Due, is_check: bool) {
+    fn end(&mut self, due: &TurnId, is_check: bool) {
         let (acts, calls) = if is_check {
             (&self.script.checks, &mut self.check_calls)
         } else {
@@ -183,19 +183,19 @@ impl World {
         *call += 1;
         let acts = acts.get(&due.step).map_or(&[][..], Vec::as_slice);
         let at = usize::try_from(*call - 1).expect("few calls");
-        let act = acts.get(at).or(acts.last()).cloned().unwrap_or(Act::Exits(0, String::new()));
+        let act = acts.get(at).or(acts.last()).cloned().unwrap_or(Behavior::Exits(0, String::new()));
         match act {
-            Act::IsLost => self.lose(),
-            Act::IsInterrupted => self.interrupt(),
+            Behavior::IsLost => self.lose(),
+            Behavior::IsInterrupted => self.interrupt(),
             act => self.finish(due, is_check, &act),
         }
     }
 
-    fn finish(&mut self, due: &Due, is_check: bool, act: &Act) {
+    fn finish(&mut self, due: &TurnId, is_check: bool, act: &Behavior) {
         let Some((_, at)) = self.state.step(&due.step) else { return };
         let (StepPhase::Working(in_flight) | StepPhase::Checking(in_flight)) = &at.phase else { return };
         let check_id = in_flight.check_id.clone();
-        let mut event = finished(due, is_check, act, check_id.as_ref());
+        let mut event = finished_event(due, is_check, act, check_id.as_ref());
         if let (Observation::CheckFinished(event), Some(baseline)) = (&mut event, &at.evidence.baseline) {
             for (result, base) in event.commands.iter_mut().zip(&**baseline) {
                 compare(result, base);
@@ -208,16 +208,16 @@ impl World {
     fn lose(&mut self) {
         self.give(Observation::RunResumed(RunResumed::default()))
             .expect("a run that was left can be resumed");
-        let lost: Vec<(Due, bool)> = self
+        let lost: Vec<(TurnId, bool)> = self
             .state
             .in_flight()
             .map(|(step, at)| {
                 let is_check = matches!(at.phase, StepPhase::Checking(_));
-                (Due { step: step.id.clone(), iteration: at.iteration, attempt: at.attempt }, is_check)
+                (TurnId { step: step.id.clone(), iteration: at.iteration, attempt: at.attempt }, is_check)
             })
             .collect();
-        for (Due { step, iteration, attempt }, is_check) in lost {
-            let lost = Lost { step, iteration, attempt, processes_ended: 1 };
+        for (TurnId { step, iteration, attempt }, is_check) in lost {
+            let lost = AttemptLost { step, iteration, attempt, processes_ended: 1 };
             let event = if is_check { Observation::CheckLost(lost) } else { Observation::WorkerLost(lost) };
             // The time of the run may be over by now, which ends it.
             let _may_have_ended = self.give(event);
@@ -228,15 +228,15 @@ impl World {
         if self.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).is_err() {
             return;
         }
-        let stopping: Vec<Due> = self
+        let stopping: Vec<TurnId> = self
             .state
             .in_flight()
-            .map(|(step, at)| Due { step: step.id.clone(), iteration: at.iteration, attempt: at.attempt })
+            .map(|(step, at)| TurnId { step: step.id.clone(), iteration: at.iteration, attempt: at.attempt })
             .collect();
         for due in stopping {
             let is_check =
                 self.state.step(&due.step).is_some_and(|(_, at)| matches!(at.phase, StepPhase::Checking(_)));
-            let stopped = stopped(
+            let stopped = stopped_event(
                 &due,
                 is_check,
                 self.state.step(&due.step).and_then(|(_, at)| id_in_flight(&at.phase)),
@@ -255,8 +255,8 @@ fn id_in_flight(phase: &StepPhase) -> Option<CheckId> {
     }
 }
 
-fn stopped(due: &Due, is_check: bool, id: Option<CheckId>) -> Observation {
-    let outcome = Outcome::of(Exit::Stopped);
+fn stopped_event(due: &TurnId, is_check: bool, id: Option<CheckId>) -> Observation {
+    let outcome = Outcome::from_exit(Exit::Stopped);
     observation(due, is_check, outcome, DecisionFile::NotConfigured, id.as_ref())
 }
 
@@ -265,16 +265,16 @@ fn stopped(due: &Due, is_check: bool, id: Option<CheckId>) -> Observation {
 /// # Panics
 ///
 /// When the workflow does not have the step.
-pub fn started(
+pub fn started_event(
     state: &RunState,
-    due: &Due,
+    due: &TurnId,
     is_check: bool,
     check_id: CheckId,
     prompt: Digest,
 ) -> Observation {
     let (of_workflow, _) = state.step(&due.step).expect("effects name steps of the workflow");
     let claims = of_workflow.claims();
-    let Due { step, iteration, attempt } = due.clone();
+    let TurnId { step, iteration, attempt } = due.clone();
     let (prompt, limit, moved_aside) = (Blob { digest: prompt, size: 0 }, Millis(1000), None);
     if is_check {
         return Observation::CheckStarted(CheckStarted {
@@ -306,49 +306,52 @@ pub fn started(
 }
 
 /// Returns the observation that a process of the scripted world leaves.
-pub fn finished(due: &Due, is_check: bool, act: &Act, id: Option<&CheckId>) -> Observation {
+pub fn finished_event(due: &TurnId, is_check: bool, act: &Behavior, id: Option<&CheckId>) -> Observation {
     let text = |text: &str| id.map_or_else(|| text.to_owned(), |id| text.replace("{id}", id.as_str()));
     let missing = DecisionFile::Refused(Refusal::Missing);
     let (outcome, file) = match act {
-        Act::Exits(code, answer) | Act::Twice(_, code, answer) => {
-            (Outcome { answer: text(answer), ..Outcome::of(Exit::Code(*code)) }, missing)
+        Behavior::Exits(code, answer) | Behavior::Twice(_, code, answer) => {
+            (Outcome { answer: text(answer), ..Outcome::from_exit(Exit::Code(*code)) }, missing)
         }
-        Act::Writes(code, file) => {
-            (Outcome::of(Exit::Code(*code)), DecisionFile::Read(Bytes(text(file).into_bytes())))
+        Behavior::Writes(code, file) => {
+            (Outcome::from_exit(Exit::Code(*code)), DecisionFile::Read(Bytes(text(file).into_bytes())))
         }
-        Act::Tells(code, reading) => {
-            (Outcome { reading: Some(reading.clone()), ..Outcome::of(Exit::Code(*code)) }, missing)
+        Behavior::Tells(code, reading) => {
+            (Outcome { reading: Some(reading.clone()), ..Outcome::from_exit(Exit::Code(*code)) }, missing)
         }
-        Act::Dies(signal) => (Outcome::of(Exit::Signal(*signal)), missing),
-        Act::Hangs => (Outcome::of(Exit::TimedOut), missing),
-        Act::IsMissing => (Outcome::of(Exit::CouldNotStart("no such program".to_owned())), missing),
-        Act::IsLost | Act::IsInterrupted => (Outcome::of(Exit::Stopped), missing),
+        Behavior::Dies(signal) => (Outcome::from_exit(Exit::Signal(*signal)), missing),
+        Behavior::Hangs => (Outcome::from_exit(Exit::TimedOut), missing),
+        Behavior::IsMissing => {
+            (Outcome::from_exit(Exit::CouldNotStart("no such program".to_owned())), missing)
+        }
+        Behavior::IsLost | Behavior::IsInterrupted => (Outcome::from_exit(Exit::Stopped), missing),
     };
     let mut observation = observation(due, is_check, outcome, file, id);
-    if let (Act::Twice(before, ..), Observation::CheckFinished(event)) = (act, &mut observation) {
+    if let (Behavior::Twice(before, ..), Observation::CheckFinished(event)) = (act, &mut observation) {
         event
             .commands
             .iter_mut()
-            .for_each(|now| seen_before(&command_result("check", &Exit::Code(1), before), now));
+            .for_each(|now| mark_flaky(&command_result("check", &Exit::Code(1), before), now));
     }
     observation
 }
 
 /// Merges the result of a command with its result right before.
-fn seen_before(before: &CommandResult, now: &mut CommandResult) {
+fn mark_flaky(before: &CommandResult, now: &mut CommandResult) {
     let still = now.set();
-    now.flaky = before.failures.iter().filter(|it| !still.contains(&it.fingerprint)).cloned().collect();
+    now.flaky =
+        before.failures.iter().filter(|failure| !still.contains(&failure.fingerprint)).cloned().collect();
     now.observations = 2;
 }
 
 fn observation(
-    due: &Due,
+    due: &TurnId,
     is_check: bool,
     outcome: Outcome,
     decision_file: DecisionFile,
     id: Option<&CheckId>,
 ) -> Observation {
-    let Due { step, iteration, attempt } = due.clone();
+    let TurnId { step, iteration, attempt } = due.clone();
     if is_check {
         let check_id = id.cloned().unwrap_or_else(|| CheckId::new("none"));
         return Observation::CheckFinished(CheckFinished {
@@ -369,7 +372,7 @@ fn observation(
         });
     }
     // A client changes the files in its report; a process that only mentions an outage has changed nothing.
-    let speaks_of_outage = outcome.only_says_so() && outcome.failure(WorkerKind::Command).is_some();
+    let speaks_of_outage = outcome.failed_by_text_only() && outcome.failure(WorkerKind::Command).is_some();
     let changed = outcome.reading.as_ref().is_none_or(|told| !told.files.is_empty()) && !speaks_of_outage;
     Observation::WorkerFinished(WorkerFinished {
         step,
@@ -388,7 +391,7 @@ fn observation(
 
 /// Returns a snapshot of a workspace with one file; another number is another content.
 pub fn snapshot(content: u8) -> Snapshot {
-    let work = Digest::of(&[content]);
+    let work = Digest::sha256(&[content]);
     Snapshot { id: work, work, files: 1, bytes: 1, ..Snapshot::default() }
 }
 
@@ -417,7 +420,7 @@ pub fn step(id: &str) -> Step {
     Step {
         id: StepId::from(id),
         description: None,
-        work: Work::Worker(script_worker(WorkerKind::Command, "do it")),
+        work: StepKind::Worker(script_worker(WorkerKind::Command, "do it")),
         depends_on: Vec::new(),
         inputs: Vec::new(),
         outputs: Vec::new(),
@@ -427,7 +430,7 @@ pub fn step(id: &str) -> Step {
         on_failure: OnFailure::Abort,
         check: None,
         max_iterations: 1,
-        on_exhausted: OnExhausted::Abort,
+        on_exhausted: OnIterationsExhausted::Abort,
         convergence: None,
         require_change: false,
         prompt_template: None,
@@ -460,7 +463,7 @@ impl Workflow {
 impl Step {
     /// Returns this step as a loop.
     #[must_use]
-    pub fn checked(mut self, by: CheckBy, max_iterations: u32) -> Self {
+    pub fn with_check(mut self, by: CheckMethod, max_iterations: u32) -> Self {
         self.check = Some(Check {
             by,
             timeout: Millis::from_secs(60),

@@ -1,11 +1,11 @@
 //! Check boxes of a Markdown text: `- [x] done`, `- [ ] open`, also with `*`, `+` and numbers, in quotes and in nested
 //! lists. A box in a fenced block is an example; a box in a comment (`<!-- ... -->`) does not count.
 
-use crate::text::lines::{Line, lines};
+use crate::text::lines::{TextLine, lines};
 
 /// An item of a checklist.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct CheckBox {
     /// Text of the item; in JSON, the value that names it.
     pub text: String,
     /// Place of the item: a line of Markdown (`12`), or a pointer into JSON (`/stories/3/passes`); a phrase if it is
@@ -14,12 +14,12 @@ pub struct Item {
 }
 
 /// Returns the boxes of a text, each with whether nothing remains to be done: it is ticked, or canceled.
-pub fn boxes(text: &str) -> Vec<(Item, bool)> {
+pub fn boxes(text: &str) -> Vec<(CheckBox, bool)> {
     let mut fence: Option<&str> = None;
     // A comment without an end does not count.
     let (mut in_comment, last_end) = (false, text.rfind("-->").unwrap_or(0));
     let mut items = Vec::new();
-    for (at, Line { start, text: line }) in lines(text).into_iter().enumerate() {
+    for (at, TextLine { start, text: line }) in lines(text).into_iter().enumerate() {
         let bare = line.trim_start_matches([' ', '\t', '>']);
         match (fence, fence_of(bare).filter(|_| !in_comment)) {
             (None, Some(run)) => fence = Some(run),
@@ -30,7 +30,7 @@ pub fn boxes(text: &str) -> Vec<(Item, bool)> {
                 let line = without_comments(line, last_end.saturating_sub(start), &mut in_comment);
                 let ticked = tick(line.trim_start_matches([' ', '\t', '>']));
                 let place = (at + 1).to_string();
-                items.extend(ticked.map(|(text, done)| (Item { text: text.to_owned(), place }, done)));
+                items.extend(ticked.map(|(text, done)| (CheckBox { text: text.to_owned(), place }, done)));
             }
             _ => {}
         }
@@ -91,5 +91,5 @@ fn tick(line: &str) -> Option<(&str, bool)> {
 /// Returns whether this is one character that is neither a letter nor a digit, which would be a footnote or a name.
 fn is_sign(mark: &str) -> bool {
     let mut chars = mark.chars();
-    chars.next().is_some_and(|it| !it.is_alphanumeric() && it != '^') && chars.next().is_none()
+    chars.next().is_some_and(|c| !c.is_alphanumeric() && c != '^') && chars.next().is_none()
 }

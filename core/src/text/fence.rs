@@ -2,7 +2,7 @@
 
 /// Returns a text for an item of a list: none of its lines opens a code fence or starts a section, and all of them
 /// belong to the item. Names of tests and reasons come from tools, and from the authors of the tests.
-pub fn inert(text: &str) -> String {
+pub fn escape_markdown(text: &str) -> String {
     let lines = text.lines().enumerate().map(|(at, line)| {
         let words = line.trim_start();
         let hashes = words.chars().take_while(|c| *c == '#').count();

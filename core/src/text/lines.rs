@@ -2,13 +2,13 @@
 
 /// One line of a text, without its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct TextLine<'a> {
     /// Offset of the first byte in the text.
     pub(crate) start: usize,
     pub(crate) text: &'a str,
 }
 
-impl Line<'_> {
+impl TextLine<'_> {
     /// Says whether nothing but white space is in it.
     pub fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
@@ -16,26 +16,26 @@ impl Line<'_> {
 }
 
 /// Splits a text into lines, at `\n`, `\r\n` and a lone `\r`.
-pub fn lines(text: &str) -> Vec<Line<'_>> {
+pub fn lines(text: &str) -> Vec<TextLine<'_>> {
     let mut out = Vec::new();
     let mut start = 0;
     for (index, _) in text.match_indices(['\n', '\r']) {
         if index > start || !text[..index].ends_with('\r') || !text[index..].starts_with('\n') {
-            out.push(Line { start, text: &text[start..index] });
+            out.push(TextLine { start, text: &text[start..index] });
         }
         start = index + 1;
     }
-    out.push(Line { start, text: &text[start..] });
+    out.push(TextLine { start, text: &text[start..] });
     out
 }
 
 /// Index of the line that holds an offset.
-pub fn line_of(lines: &[Line<'_>], offset: usize) -> usize {
+pub fn line_of(lines: &[TextLine<'_>], offset: usize) -> usize {
     lines.partition_point(|line| line.start <= offset).saturating_sub(1)
 }
 
 /// Returns the last line before one that is not blank.
-pub fn line_above<'a>(lines: &[Line<'a>], at: usize) -> Option<Line<'a>> {
+pub fn line_above<'a>(lines: &[TextLine<'a>], at: usize) -> Option<TextLine<'a>> {
     lines[..at].iter().rev().find(|line| !line.is_blank()).copied()
 }
 

@@ -1,5 +1,5 @@
-//! Texts, whatever they say: bytes become [text](decode), text [lines], lines lose their [dress](undress) and their
-//! [escapes](plain), and [JSON](json) is found in them.
+//! Texts, whatever they say: bytes become [text](decode), text [lines], lines lose their [dress](strip_markup) and
+//! their [escapes](plain), and [JSON](json) is found in them.
 
 pub mod check_boxes;
 pub mod decode;
@@ -9,4 +9,4 @@ pub mod lines;
 pub mod pattern;
 pub mod plain;
 pub mod shell;
-pub mod undress;
+pub mod strip_markup;

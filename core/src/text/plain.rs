@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::snapshot::on_one_line;
+use crate::snapshot::single_line;
 use crate::text::pattern::regex;
 
 /// Returns a line that a program printed as a sentence may quote it: nothing in it begins a new line or steers a terminal.
-pub fn quoted(line: &str) -> String {
-    on_one_line(&strip_ansi(line).replace('\t', " "))
+pub fn escape_controls(line: &str) -> String {
+    single_line(&strip_ansi(line).replace('\t', " "))
 }
 
 /// Removes terminal escape sequences (CSI, OSC and the two-character ones).

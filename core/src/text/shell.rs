@@ -1,8 +1,8 @@
 //! Words as a shell reads them.
 
 /// Returns a word as a shell reads it: as it is where that is the same, else in quotes.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |it: char| it.is_alphanumeric() || "-_./:@%+=,~".contains(it);
+pub fn quote_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:@%+=,~".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) && !word.starts_with('~') {
         word.to_owned()
     } else {
@@ -25,7 +25,7 @@ mod tests {
             ("it's", "'it'\\''s'"),
             ("$HOME", "'$HOME'"),
         ] {
-            assert_eq!(quoted(word), want);
+            assert_eq!(quote_word(word), want);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::id::Millis;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// The source of the verdict, and its form.
-    pub by: CheckBy,
+    pub by: CheckMethod,
     /// Bound of one check.
     pub timeout: Millis,
     /// Where the verdict is written, from the workspace root; may hold `{{completion_check_id}}`.
@@ -17,7 +17,7 @@ pub struct Check {
     pub decision_file: Option<String>,
     /// So many checks in a row without a readable verdict end the step.
     pub max_parse_failures: u32,
-    /// How often a failing command of [`CheckBy::Commands`] is run before its failures count; at least 1.
+    /// How often a failing command of [`CheckMethod::Commands`] is run before its failures count; at least 1.
     #[serde(default = "once")]
     pub observations: u32,
     /// The rule for the baseline, a run of the same commands before the first iteration.
@@ -28,7 +28,7 @@ pub struct Check {
 impl Check {
     /// Says whether it is run before the first iteration: only what commands show can be compared with.
     pub fn has_baseline(&self) -> bool {
-        matches!(self.by, CheckBy::Commands(_)) && self.baseline != Baseline::Off
+        matches!(self.by, CheckMethod::Commands(_)) && self.baseline != Baseline::Off
     }
 }
 
@@ -39,7 +39,7 @@ fn once() -> u32 {
 /// The source of a verdict, and its form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CheckBy {
+pub enum CheckMethod {
     /// A script whose exit code is the verdict.
     Exit(Worker),
     /// An agent whose decision file or answer is the verdict.

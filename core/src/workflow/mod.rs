@@ -9,13 +9,13 @@ mod check;
 mod policy;
 pub(crate) mod worker;
 
-pub use self::check::{Baseline, Check, CheckBy, CheckCommand, Gate};
-pub use self::policy::{Convergence, Overlay};
+pub use self::check::{Baseline, Check, CheckCommand, CheckMethod, Gate};
+pub use self::policy::{ConvergencePolicy, StagePrompt};
 pub use self::worker::{Capability, Session, Worker, WorkerKind};
-use crate::backoff::ChainPlace;
+use crate::backoff::ChainSlot;
 use crate::completion::Completion;
 use crate::cost::Prices;
-use crate::event::{Inquiry, Next, Purpose};
+use crate::event::{Inquiry, Purpose, TurnKind};
 use crate::id::{Millis, StepId};
 
 /// One workflow: steps that form a directed acyclic graph, and limits for all of them.
@@ -80,24 +80,24 @@ impl Workflow {
         self.steps.iter().find(|step| step.id == *id)
     }
 
-    /// Replaces the worker of every step that [can be handed over](Step::can_be_handed_over).
-    pub fn hand_to(&mut self, other: &Worker) {
-        for step in self.steps.iter_mut().filter(|step| step.can_be_handed_over()) {
-            if let Work::Worker(worker) = &mut step.work {
-                *worker = worker.handed_to(other);
+    /// Replaces the worker of every step that [can be handed over](Step::can_replace_worker).
+    pub fn replace_workers(&mut self, other: &Worker) {
+        for step in self.steps.iter_mut().filter(|step| step.can_replace_worker()) {
+            if let StepKind::Worker(worker) = &mut step.work {
+                *worker = worker.with_worker(other);
             }
         }
     }
 
     /// Returns all workers and checkers of the workflow and of its child runs, each with its step.
-    pub fn everybody(&self) -> Vec<(&Step, &Worker)> {
+    pub fn all_workers(&self) -> Vec<(&Step, &Worker)> {
         let mut all = Vec::new();
         for step in &self.steps {
-            let works = [Purpose::Work, Purpose::Diagnosis].into_iter().filter_map(|it| step.worker(it));
-            let judges = [Inquiry::Check, Inquiry::Closer].into_iter().filter_map(|it| step.checker(it));
+            let works = [Purpose::Work, Purpose::Diagnosis].into_iter().filter_map(|role| step.worker(role));
+            let judges = [Inquiry::Check, Inquiry::Closer].into_iter().filter_map(|kind| step.checker(kind));
             all.extend(works.chain(judges).flat_map(Worker::chain).map(|worker| (step, worker)));
-            if let Work::Subworkflow(child) = &step.work {
-                all.extend(child.workflow.everybody());
+            if let StepKind::Subworkflow(child) = &step.work {
+                all.extend(child.workflow.all_workers());
             }
         }
         all
@@ -173,7 +173,7 @@ pub struct Step {
     #[serde(default)]
     pub description: Option<String>,
     /// The worker or child run.
-    pub work: Work,
+    pub work: StepKind,
     /// Steps that must have ended before this one starts.
     #[serde(default)]
     pub depends_on: Vec<StepId>,
@@ -200,10 +200,10 @@ pub struct Step {
     pub max_iterations: u32,
     /// The effect of the last iteration.
     #[serde(default)]
-    pub on_exhausted: OnExhausted,
+    pub on_exhausted: OnIterationsExhausted,
     /// Rules for changing the strategy, and for stopping.
     #[serde(default)]
-    pub convergence: Option<Convergence>,
+    pub convergence: Option<ConvergencePolicy>,
     /// Whether COMPLETE requires a change of the workspace since the step began.
     #[serde(default)]
     pub require_change: bool,
@@ -218,13 +218,13 @@ pub struct Step {
     pub session: Session,
     /// A command that reports on a silent worker.
     #[serde(default)]
-    pub probe: Option<Probe>,
+    pub probe: Option<StallProbe>,
 }
 
 /// A command that reports whether a silent worker makes progress: its first word, or its exit code, means `progressing`
 /// (0), `stalled` (1) or `terminal` (2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Probe {
+pub struct StallProbe {
     /// Command line, run by `sh -c` in the working directory of the worker.
     pub command: String,
     /// Time of silence before the first probe, and interval between probes.
@@ -238,36 +238,36 @@ pub struct Probe {
 impl Step {
     /// Returns whether the worker itself reports when it is done.
     pub fn claims(&self) -> bool {
-        self.check.as_ref().is_some_and(|check| check.by == CheckBy::Claim)
+        self.check.as_ref().is_some_and(|check| check.by == CheckMethod::Claim)
     }
 
     /// Returns whether another worker could do the work of this one. A script has no replacement, and a child run has
     /// separate workers.
-    pub fn can_be_handed_over(&self) -> bool {
-        matches!(&self.work, Work::Worker(worker) if worker.kind != WorkerKind::Custom)
+    pub fn can_replace_worker(&self) -> bool {
+        matches!(&self.work, StepKind::Worker(worker) if worker.kind != WorkerKind::Custom)
     }
 
     /// Returns whether no other step may run at the same time. Changes of the workspace count for or against this
     /// step, and changes by another one would be indistinguishable.
-    pub fn works_alone(&self) -> bool {
+    pub fn is_exclusive(&self) -> bool {
         let of_child = match &self.work {
-            Work::Subworkflow(child) => child.workflow.steps.iter().any(Self::works_alone),
-            Work::Worker(_) => false,
+            StepKind::Subworkflow(child) => child.workflow.steps.iter().any(Self::is_exclusive),
+            StepKind::Worker(_) => false,
         };
-        self.require_change || self.convergence.as_ref().is_some_and(Convergence::has_rules) || of_child
+        self.require_change || self.convergence.as_ref().is_some_and(ConvergencePolicy::has_rules) || of_child
     }
 
     /// Returns the worker that diagnoses a stall before the step ends as stuck.
-    pub fn diagnoser(&self) -> Option<&Worker> {
+    pub fn diagnosis_worker(&self) -> Option<&Worker> {
         self.convergence.as_ref()?.diagnose_with.as_ref()
     }
 
     /// Returns the worker for this purpose; `None` for a child run.
     pub fn worker(&self, purpose: Purpose) -> Option<&Worker> {
         match (purpose, &self.work) {
-            (Purpose::Diagnosis, _) => self.diagnoser(),
-            (Purpose::Work, Work::Worker(worker)) => Some(worker),
-            (Purpose::Work, Work::Subworkflow(_)) => None,
+            (Purpose::Diagnosis, _) => self.diagnosis_worker(),
+            (Purpose::Work, StepKind::Worker(worker)) => Some(worker),
+            (Purpose::Work, StepKind::Subworkflow(_)) => None,
         }
     }
 
@@ -280,8 +280,8 @@ impl Step {
     pub fn checker(&self, inquiry: Inquiry) -> Option<&Worker> {
         match inquiry {
             Inquiry::Check => match &self.check.as_ref()?.by {
-                CheckBy::Exit(worker) | CheckBy::Agent(worker) => Some(worker),
-                CheckBy::Claim | CheckBy::Commands(_) | CheckBy::Conditions => None,
+                CheckMethod::Exit(worker) | CheckMethod::Agent(worker) => Some(worker),
+                CheckMethod::Claim | CheckMethod::Commands(_) | CheckMethod::Conditions => None,
             },
             Inquiry::Closer => Some(&self.completion.as_ref()?.closer.as_ref()?.worker),
             Inquiry::Preflight | Inquiry::Conditions => None,
@@ -290,10 +290,10 @@ impl Step {
 
     /// Returns the first worker of a chain; `None` for a child run, and for an inquiry without a worker. A diagnosis
     /// has no chain.
-    pub(crate) fn first(&self, place: ChainPlace) -> Option<&Worker> {
+    pub(crate) fn first(&self, place: ChainSlot) -> Option<&Worker> {
         match place.what {
-            Next::Work => self.worker(Purpose::Work),
-            Next::Check => self.checker(place.inquiry),
+            TurnKind::Work => self.worker(Purpose::Work),
+            TurnKind::Check => self.checker(place.inquiry),
         }
     }
 }
@@ -301,7 +301,7 @@ impl Step {
 /// The work of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Work {
+pub enum StepKind {
     /// A process.
     Worker(Worker),
     /// A child run, in the same workspace.
@@ -317,7 +317,7 @@ pub struct Subworkflow {
     pub workflow: Box<Workflow>,
     /// Artifacts of the child that become artifacts of the step.
     #[serde(default)]
-    pub exports: Vec<Export>,
+    pub exports: Vec<ArtifactExport>,
     /// Whether exports replace earlier ones instead of joining them.
     #[serde(default)]
     pub exports_replace: bool,
@@ -348,7 +348,7 @@ pub struct Output {
 /// An artifact of a child run that becomes one of the step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of the file format")]
-pub struct Export {
+pub struct ArtifactExport {
     pub from: StepId,
     pub artifact: String,
     pub r#as: String,
@@ -370,7 +370,7 @@ pub enum OnFailure {
 /// The effect of the last allowed iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OnExhausted {
+pub enum OnIterationsExhausted {
     /// The step has failed.
     #[default]
     Abort,

@@ -7,7 +7,7 @@ use crate::id::Stage;
 
 /// When to change the strategy, and when to stop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Convergence {
+pub struct ConvergencePolicy {
     /// Iterations without progress that raise the stage; at least 1.
     pub stall_threshold: u32,
     /// The highest stage; at least 1.
@@ -16,7 +16,7 @@ pub struct Convergence {
     pub fail_on_max_stage: bool,
     /// Text that a stage adds to the prompt.
     #[serde(default)]
-    pub overlays: Vec<Overlay>,
+    pub overlays: Vec<StagePrompt>,
     /// Patterns of paths that may change; empty is all.
     #[serde(default)]
     pub allowed_paths: Vec<String>,
@@ -46,7 +46,7 @@ pub struct Convergence {
     pub diagnose_with: Option<Worker>,
 }
 
-impl Convergence {
+impl ConvergencePolicy {
     /// Says whether there are rules about what a step changes.
     pub fn has_rules(&self) -> bool {
         !self.allowed_paths.is_empty()
@@ -61,7 +61,7 @@ impl Convergence {
     }
 }
 
-impl Default for Convergence {
+impl Default for ConvergencePolicy {
     /// Returns the policy of a file with `enabled: true` only.
     fn default() -> Self {
         Self {
@@ -84,7 +84,7 @@ impl Default for Convergence {
 
 /// Text that a stage adds to the prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Overlay {
+pub struct StagePrompt {
     /// At least 2.
     pub stage: Stage,
     /// The text.

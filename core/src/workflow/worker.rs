@@ -73,7 +73,7 @@ impl Worker {
     /// Returns the worker that replaces it, with its instructions, permissions and limits. Model and arguments come
     /// from `other`, because those values mean nothing to another client.
     #[must_use]
-    pub fn handed_to(&self, other: &Self) -> Self {
+    pub fn with_worker(&self, other: &Self) -> Self {
         Self {
             kind: other.kind,
             command: other.command.clone(),
@@ -81,7 +81,7 @@ impl Worker {
             variant: other.variant.clone(),
             default_args: other.default_args.clone(),
             client: other.client.clone(),
-            fallback: other.fallback.iter().map(|next| self.handed_to(next)).collect(),
+            fallback: other.fallback.iter().map(|next| self.with_worker(next)).collect(),
             ..self.clone()
         }
     }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use unstuck_core::id::{Stage, StepId};
-use unstuck_core::judge::scope::{self, Drift, Protected};
-use unstuck_core::workflow::{Convergence, Step, Workflow};
+use unstuck_core::judge::scope::{self, ProtectedPaths, StepChanges};
+use unstuck_core::workflow::{ConvergencePolicy, Step, Workflow};
 
-use super::Explored;
+use super::results::StepExploration;
 
 /// A setting that has no effect, or cannot be met, because of other settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Contradiction {
+pub struct ConflictingSettings {
     /// The step.
     pub step: StepId,
     /// The key, as a path from the step.
@@ -21,38 +21,38 @@ pub struct Contradiction {
 }
 
 /// Finds settings of a workflow that contradict each other, or that the exploration shows to be unused.
-pub fn contradictions(workflow: &Workflow, explored: &[Explored]) -> Vec<Contradiction> {
-    let of_step = |(step, explored): (&Step, &Explored)| {
+pub fn contradictions(workflow: &Workflow, explored: &[StepExploration]) -> Vec<ConflictingSettings> {
+    let of_step = |(step, explored): (&Step, &StepExploration)| {
         let own = of_check(workflow, step);
         let policy = step.convergence.as_ref();
         let rules = policy.map(|policy| of_convergence(step, policy, explored)).unwrap_or_default();
-        let found = own.into_iter().chain(rules);
-        found.map(|(key, what)| Contradiction { step: step.id.clone(), key, what }).collect::<Vec<_>>()
+        let conflict = |(key, what)| ConflictingSettings { step: step.id.clone(), key, what };
+        own.into_iter().chain(rules).map(conflict).collect::<Vec<_>>()
     };
     workflow.steps.iter().zip(explored).flat_map(of_step).collect()
 }
 
-type Found = Vec<(&'static str, String)>;
+type Conflicts = Vec<(&'static str, String)>;
 
-fn of_check(workflow: &Workflow, step: &Step) -> Found {
-    let mut found = Found::new();
+fn of_check(workflow: &Workflow, step: &Step) -> Conflicts {
+    let mut conflicts = Conflicts::new();
     if let Some(check) = &step.check
         && check.timeout >= workflow.timeout
     {
-        found.push((
+        conflicts.push((
             "completion_check.timeout",
             "one check may take all the time of the run; make it shorter than the timeout of the workflow"
                 .to_owned(),
         ));
     }
-    found
+    conflicts
 }
 
-fn of_convergence(step: &Step, policy: &Convergence, explored: &Explored) -> Found {
-    let mut found = Found::new();
+fn of_convergence(step: &Step, policy: &ConvergencePolicy, explored: &StepExploration) -> Conflicts {
+    let mut conflicts = Conflicts::new();
     let threshold = policy.stall_threshold;
     if threshold > step.max_iterations {
-        found.push((
+        conflicts.push((
             "convergence.stall_threshold",
             format!(
                 "{threshold} iterations without progress cannot be seen in {}; raise max_iterations, or lower it",
@@ -62,21 +62,21 @@ fn of_convergence(step: &Step, policy: &Convergence, explored: &Explored) -> Fou
     }
     for overlay in &policy.overlays {
         if let Some(why) = unused(overlay.stage, policy, explored) {
-            found.push((
+            conflicts.push((
                 "convergence.stages",
                 format!("the text of stage {} is never used: {why}", overlay.stage),
             ));
         }
     }
-    let protected = Protected::of(policy);
+    let protected = ProtectedPaths::from_policy(policy);
     for allowed in &policy.allowed_paths {
         if is_ignored(policy, allowed) {
             let what = format!("{allowed} is ignored as well, so nobody looks at what changes there");
-            found.push(("convergence.allowed_paths", what));
+            conflicts.push(("convergence.allowed_paths", what));
         } else if is_protected(&protected, allowed) {
             let what =
                 format!("{allowed} is protected as well, so nothing may change there; leave one of them out");
-            found.push(("convergence.allowed_paths", what));
+            conflicts.push(("convergence.allowed_paths", what));
         }
     }
     let counts = [
@@ -85,34 +85,34 @@ fn of_convergence(step: &Step, policy: &Convergence, explored: &Explored) -> Fou
     ];
     if is_ignored(policy, "**") {
         for (key, _, what) in counts.into_iter().filter(|(_, most, _)| most.is_some()) {
-            found.push((key, format!("every path is ignored, so no {what} are counted; ignore less")));
+            conflicts.push((key, format!("every path is ignored, so no {what} are counted; ignore less")));
         }
     }
     let has_paths = !policy.allowed_paths.is_empty() || !policy.protected_paths.is_empty();
     if policy.revert_out_of_scope && !has_paths {
         let what = "every path may change, so nothing is ever put back; name allowed or protected paths";
-        found.push(("convergence.revert_out_of_scope", what.to_owned()));
+        conflicts.push(("convergence.revert_out_of_scope", what.to_owned()));
     }
     if policy.diagnose_with.is_some() && !policy.fail_on_max_stage {
         let what =
             "nobody looks for the cause, because the loop goes on in its last stage; set fail_on_max_stage";
-        found.push(("convergence.diagnose_with", what.to_owned()));
+        conflicts.push(("convergence.diagnose_with", what.to_owned()));
     }
     let is_shut =
         policy.allowed_paths.is_empty() && ["**", "*"].iter().all(|all| is_protected(&protected, all));
     if is_shut && step.require_change {
         let what =
             "every path is protected, and COMPLETE needs a change; protect less, or leave require_change out";
-        found.push(("convergence.protected_paths", what.to_owned()));
+        conflicts.push(("convergence.protected_paths", what.to_owned()));
     }
     if policy.max_changed_files == Some(0) && step.require_change {
         let what = "no file may change, and COMPLETE needs a change; allow one, or leave require_change out";
-        found.push(("convergence.max_changed_files", what.to_owned()));
+        conflicts.push(("convergence.max_changed_files", what.to_owned()));
     }
-    found
+    conflicts
 }
 
-fn unused(stage: Stage, policy: &Convergence, explored: &Explored) -> Option<String> {
+fn unused(stage: Stage, policy: &ConvergencePolicy, explored: &StepExploration) -> Option<String> {
     if stage > policy.max_stage {
         return Some(format!("max_stage is {}", policy.max_stage));
     }
@@ -127,25 +127,29 @@ fn unused(stage: Stage, policy: &Convergence, explored: &Explored) -> Option<Str
 }
 
 /// Says whether what a pattern allows is not looked at.
-fn is_ignored(policy: &Convergence, allowed: &str) -> bool {
-    scope::looked_at(policy, &samples(allowed)).is_empty()
+fn is_ignored(policy: &ConvergencePolicy, allowed: &str) -> bool {
+    scope::paths_in_rules(policy, &samples(allowed)).is_empty()
 }
 
 /// Says whether nothing may change of what a pattern allows. A plain path is a file or a folder, and one of them is enough.
-fn is_protected(protected: &Protected, allowed: &str) -> bool {
+fn is_protected(protected: &ProtectedPaths, allowed: &str) -> bool {
     let files = samples(allowed);
     let mut has = files.iter().map(|file| protected.has(file));
-    if allowed.contains(['*', '?', '[', '{']) { has.all(|it| it) } else { has.any(|it| it) }
+    if allowed.contains(['*', '?', '[', '{']) { has.all(|yes| yes) } else { has.any(|yes| yes) }
 }
 
 /// Returns files that a pattern is about: by names that no other pattern has in mind.
 fn samples(pattern: &str) -> Vec<String> {
     let sample = pattern.trim_end_matches('/').replace("**", "any-folder/any-name").replace('*', "any");
     let files = [format!("{sample}/any-name"), sample];
-    let only = Convergence { allowed_paths: vec![pattern.to_owned()], ..Convergence::default() };
+    let only = ConvergencePolicy { allowed_paths: vec![pattern.to_owned()], ..ConvergencePolicy::default() };
     let is_meant = |file: &String| {
-        scope::violation(&only, &Drift { files: vec![file.clone()], ..Drift::default() }, &BTreeSet::new())
-            .is_none()
+        scope::violation(
+            &only,
+            &StepChanges { files: vec![file.clone()], ..StepChanges::default() },
+            &BTreeSet::new(),
+        )
+        .is_none()
     };
     let meant: Vec<String> = files.iter().filter(|file| is_meant(file)).cloned().collect();
     // If no sample matches the pattern, use all of them.

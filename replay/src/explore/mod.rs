@@ -1,111 +1,52 @@
 //! Possible ends of a loop: plays all short histories against the real core, and longer ones that lead to an end.
 //!
-//! Each step is explored separately. An iteration has one of a few results, see [`Letter`]. Histories that lead to the
-//! same state except for names count as one. The search is limited by a count, not by a clock, so the same workflow
-//! always gives the same answer. Every reported end was played, except the iteration limit of a very long loop: there,
-//! the played history returns to an earlier state and can repeat forever.
+//! Each step is explored separately. An iteration has one of a few results, see [`IterationOutcome`]. Histories that
+//! lead to the same state except for names count as one. The search is limited by a count, not by a clock, so the same
+//! workflow always gives the same answer. Every reported end was played, except the iteration limit of a very long
+//! loop: there, the played history returns to an earlier state and can repeat forever.
 
 mod contradictions;
-mod letter;
-mod play;
+mod outcome;
+mod results;
+mod simulate;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
 use serde_json::Value;
 use unstuck_core::event::{StallCause, StepEnd};
-use unstuck_core::id::{Digest, Millis, Stage, StepId};
-use unstuck_core::workflow::{Baseline, CheckBy, Convergence, Step, Workflow};
+use unstuck_core::id::{Digest, Millis, Stage};
+use unstuck_core::workflow::{Baseline, CheckMethod, ConvergencePolicy, Step, Workflow};
 
-pub use contradictions::{Contradiction, contradictions};
-pub use letter::Letter;
-use play::{Begun, Node, Player, Set, at};
+pub use contradictions::{ConflictingSettings, contradictions};
+pub use outcome::IterationOutcome;
+pub use results::{ReachableEnd, SearchStats, StepExploration, StepWorstCase};
+use simulate::{FailureIds, SimState, StepSimulator, at};
 
 use crate::describe::stall;
 
 /// Maximum iterations to play in search of every short history.
 const SHORT_MAX: u64 = 2_500;
-/// Maximum iterations to play along histories that repeat one or two letters, which get the furthest.
+/// Maximum iterations to play along histories that repeat one or two outcomes, which get the furthest.
 const STEADY_MAX: u64 = 1_500;
 /// Maximum stages to list.
 const LISTED_MAX: usize = 20;
-/// Maximum length of a history that repeats one or two letters.
+/// Maximum length of a history that repeats one or two outcomes.
 const DEPTH_MAX: u32 = 60;
 /// Maximum iterations to play on the way to the last stage.
 const CLIMB_MAX: u32 = 1_000;
 /// Maximum retries of a worker, or of a check, to play in one iteration.
 const RETRIES_MAX: u32 = 10;
 
-/// Possible ends of a step, and its cost in the worst case.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Explored {
-    /// The step.
-    pub step: StepId,
-    /// The most that can happen.
-    pub worst: Worst,
-    /// The stages in which a worker works in some history.
-    pub stages: Vec<Stage>,
-    /// Stages up to `max_stage` in which no worker ever works.
-    pub unreached_stages: Vec<Stage>,
-    /// The ends that can be reached, each with a shortest history that leads there.
-    pub ends: Vec<End>,
-    /// How much was looked at.
-    pub search: Search,
-}
-
-/// The most that can happen in a step, if everything fails as late and as often as it can.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Worst {
-    /// Iterations.
-    pub iterations: u32,
-    /// Starts of a worker, retries counted.
-    pub worker_calls: u64,
-    /// Starts of a check, retries and the baseline counted.
-    pub checks: u64,
-    /// Starts of commands of a check, observations and the baseline on both sides counted.
-    pub command_runs: u64,
-    /// Time on the clock, without waiting for limited services; never beyond the bound of the run.
-    pub wall_time_ms: Millis,
-    /// The bound of the run ends the step before its iterations do.
-    pub out_of_time: bool,
-}
-
-/// An end that can be reached.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct End {
-    /// How the run ends if this is its deciding step.
-    pub outcome: &'static str,
-    /// Why.
-    pub why: String,
-    /// A shortest history that leads there, of those that were played; a letter for each iteration.
-    pub history: Vec<Letter>,
-    /// The history is only a start: it returns to an earlier state, so it can repeat up to the iteration limit.
-    pub goes_on: bool,
-}
-
-/// How much was looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Search {
-    /// Iterations that were played.
-    pub iterations_played: u64,
-    /// States that differ in more than names.
-    pub states: u64,
-    /// Every history of up to so many iterations was looked at.
-    pub complete_to: u32,
-    /// Some longer histories were not looked at.
-    pub is_cut: bool,
-}
-
 /// Explores each step that a worker or a child run does.
-pub fn explore(workflow: &Workflow) -> Vec<Explored> {
+pub fn explore(workflow: &Workflow) -> Vec<StepExploration> {
     workflow.steps.iter().map(|step| Explorer::new(step).explore(step, workflow.timeout)).collect()
 }
 
 struct Explorer {
-    player: Player,
-    letters: Vec<Letter>,
+    simulator: StepSimulator,
+    outcomes: Vec<IterationOutcome>,
     bound: u32,
-    ends: BTreeMap<(&'static str, String), Reached>,
+    ends: BTreeMap<(&'static str, String), Witness>,
     stages: BTreeSet<Stage>,
     longest: u32,
     played: u64,
@@ -113,8 +54,8 @@ struct Explorer {
 
 /// A history that leads to an end.
 #[derive(Clone, Default)]
-struct Reached {
-    history: Vec<Letter>,
+struct Witness {
+    history: Vec<IterationOutcome>,
     goes_on: bool,
 }
 
@@ -122,8 +63,8 @@ impl Explorer {
     fn new(step: &Step) -> Self {
         let max_retries = step.max_retries.min(RETRIES_MAX);
         Self {
-            player: Player::new(&Step { max_retries, ..step.clone() }),
-            letters: Letter::of_step(step),
+            simulator: StepSimulator::new(&Step { max_retries, ..step.clone() }),
+            outcomes: IterationOutcome::for_step(step),
             bound: step.max_iterations,
             ends: BTreeMap::new(),
             stages: BTreeSet::from([Stage(1)]),
@@ -132,8 +73,8 @@ impl Explorer {
         }
     }
 
-    fn explore(mut self, step: &Step, run_timeout: Millis) -> Explored {
-        let root = self.player.begin();
+    fn explore(mut self, step: &Step, run_timeout: Millis) -> StepExploration {
+        let root = self.simulator.begin();
         let (states, complete_to) = self.short_histories(&root);
         let is_cut = complete_to < self.bound;
         if is_cut {
@@ -141,7 +82,7 @@ impl Explorer {
             self.steady_histories(step, &root);
         }
         let most = step.convergence.as_ref().map_or(1, |policy| policy.max_stage.0);
-        let search = Search { iterations_played: self.played, states, complete_to, is_cut };
+        let search = SearchStats { iterations_played: self.played, states, complete_to, is_cut };
         // A cut search may have missed the longest history, so the bound of the loop counts.
         let iterations =
             if is_cut || self.longest == self.bound { step.max_iterations } else { self.longest };
@@ -150,15 +91,15 @@ impl Explorer {
         let unreached_stages = unreached.take(LISTED_MAX).collect();
         if worst.out_of_time {
             let why = "the time of the run is over before its iterations are".to_owned();
-            self.ends.insert(("OUT OF TIME", why), Reached::default());
+            self.ends.insert(("OUT OF TIME", why), Witness::default());
         }
-        let ends = self.ends.into_iter().map(|((outcome, why), Reached { history, goes_on })| End {
+        let ends = self.ends.into_iter().map(|((outcome, why), Witness { history, goes_on })| ReachableEnd {
             outcome,
             why,
             history,
             goes_on,
         });
-        Explored {
+        StepExploration {
             step: step.id.clone(),
             worst,
             stages: self.stages.iter().copied().collect(),
@@ -170,16 +111,16 @@ impl Explorer {
 
     /// Looks at every history, the shortest first. Returns how many states there were, and up to which
     /// length no history was left out.
-    fn short_histories(&mut self, root: &Node) -> (u64, u32) {
+    fn short_histories(&mut self, root: &SimState) -> (u64, u32) {
         let (mut layer, mut states) = (vec![root.clone()], 1);
         for length in 0..self.bound {
             let (mut next, mut keys) = (Vec::new(), BTreeSet::new());
-            for node in &layer {
+            for sim in &layer {
                 if self.played >= SHORT_MAX {
                     return (states, length);
                 }
-                for letter in self.letters.clone() {
-                    let after = self.play(node, letter);
+                for outcome in self.outcomes.clone() {
+                    let after = self.play(sim, outcome);
                     next.extend(after.filter(|after| keys.insert(key(after))));
                 }
             }
@@ -194,36 +135,38 @@ impl Explorer {
 
     /// Plays histories that lead to each way of being stuck. They reach the last stage as early as possible, and apply
     /// each rule from there.
-    fn stalls(&mut self, step: &Step, root: &Node) {
+    fn stalls(&mut self, step: &Step, root: &SimState) {
         let Some(policy) = &step.convergence else { return };
         let last_but_one = Stage(policy.max_stage.0.saturating_sub(1).max(1));
-        let mut node = Some(root.clone());
+        let mut sim = Some(root.clone());
         for at in 0..CLIMB_MAX {
-            let Some(before) = node.take_if(|node| at_stage(node) < last_but_one) else { break };
-            node = self.play(&before, if at == 0 { Letter::Other } else { Letter::Same });
+            let Some(before) = sim.take_if(|sim| at_stage(sim) < last_but_one) else { break };
+            sim = self
+                .play(&before, if at == 0 { IterationOutcome::Other } else { IterationOutcome::Persists });
         }
-        let Some(climbed) = node.filter(|node| at_stage(node) == last_but_one) else { return };
+        let Some(climbed) = sim.filter(|sim| at_stage(sim) == last_but_one) else { return };
         for way in ways_to_stall(policy.stall_threshold) {
-            let mut node = Some(climbed.clone());
-            for letter in way {
-                let fits = self.letters.contains(&letter);
-                let Some(before) = node.filter(|_| fits) else { break };
-                node = self.play(&before, letter);
+            let mut sim = Some(climbed.clone());
+            for outcome in way {
+                let fits = self.outcomes.contains(&outcome);
+                let Some(before) = sim.filter(|_| fits) else { break };
+                sim = self.play(&before, outcome);
             }
         }
     }
 
-    /// Plays histories that repeat one or two letters.
-    fn steady_histories(&mut self, step: &Step, root: &Node) {
+    /// Plays histories that repeat one or two outcomes.
+    fn steady_histories(&mut self, step: &Step, root: &SimState) {
         let most = self.played + STEADY_MAX;
-        for first in self.letters.clone() {
-            for second in self.letters.clone() {
-                let (mut node, mut seen) = (Some(root.clone()), BTreeSet::new());
-                let letters = [Letter::Other].into_iter().chain([first, second].into_iter().cycle());
-                for (length, letter) in (0..DEPTH_MAX).zip(letters) {
-                    let Some(before) = node.filter(|_| self.played < most) else { break };
-                    node = self.play(&before, letter);
-                    let Some(after) = node.as_ref().filter(|_| length % 2 == 0) else { continue };
+        for first in self.outcomes.clone() {
+            for second in self.outcomes.clone() {
+                let (mut sim, mut seen) = (Some(root.clone()), BTreeSet::new());
+                let outcomes =
+                    [IterationOutcome::Other].into_iter().chain([first, second].into_iter().cycle());
+                for (length, outcome) in (0..DEPTH_MAX).zip(outcomes) {
+                    let Some(before) = sim.filter(|_| self.played < most) else { break };
+                    sim = self.play(&before, outcome);
+                    let Some(after) = sim.as_ref().filter(|_| length % 2 == 0) else { continue };
                     if !seen.insert(standing(after)) {
                         self.goes_on(step, after);
                         break;
@@ -234,30 +177,30 @@ impl Explorer {
     }
 
     /// Records that a history can repeat up to the iteration limit.
-    fn goes_on(&mut self, step: &Step, node: &Node) {
+    fn goes_on(&mut self, step: &Step, sim: &SimState) {
         let once = Step { max_iterations: 1, convergence: None, completion: None, ..step.clone() };
-        let mut player = Player::new(&once);
-        let root = player.begin();
-        let Some((last, _)) = player.play(&root, Letter::Other) else { return };
+        let mut simulator = StepSimulator::new(&once);
+        let root = simulator.begin();
+        let Some((last, _)) = simulator.play(&root, IterationOutcome::Other) else { return };
         let Some(outcome) = last.state.outcome() else { return };
         let why = at(&last.state).phase.end().map_or_else(String::new, because);
-        let reached = || Reached { history: node.history.clone(), goes_on: true };
+        let reached = || Witness { history: sim.history.clone(), goes_on: true };
         self.ends.entry((outcome.as_str(), why)).or_insert_with(reached);
     }
 
-    /// Plays one letter; `None` where that ended the run, or cannot be played.
-    fn play(&mut self, before: &Node, letter: Letter) -> Option<Node> {
+    /// Plays one outcome; `None` where that ended the run, or cannot be played.
+    fn play(&mut self, before: &SimState, outcome: IterationOutcome) -> Option<SimState> {
         let stage = at_stage(before);
-        let (after, begun) = self.player.play(before, letter)?;
+        let (after, started) = self.simulator.play(before, outcome)?;
         self.played += 1;
         let step = at(&after.state);
         self.longest = self.longest.max(step.iteration.0);
-        if begun.workers > 0 {
+        if started.workers > 0 {
             self.stages.insert(stage);
         }
         let Some(outcome) = after.state.outcome() else { return Some(after) };
         let why = step.phase.end().map_or_else(String::new, because);
-        let reached = || Reached { history: after.history.clone(), goes_on: false };
+        let reached = || Witness { history: after.history.clone(), goes_on: false };
         let known = self.ends.entry((outcome.as_str(), why)).or_insert_with(reached);
         if after.history.len() < known.history.len() {
             *known = reached();
@@ -267,26 +210,27 @@ impl Explorer {
 
     /// Returns whether an agent is called to diagnose the cause once, at the end.
     fn may_diagnose(&self, step: &Step) -> bool {
-        let asks = |policy: &Convergence| policy.diagnose_with.is_some() && policy.fail_on_max_stage;
+        let asks = |policy: &ConvergencePolicy| policy.diagnose_with.is_some() && policy.fail_on_max_stage;
         step.convergence.as_ref().is_some_and(asks)
             && (self.bound > DEPTH_MAX || self.ends.keys().any(|(outcome, _)| *outcome == "STUCK"))
     }
 
-    fn worst(&mut self, step: &Step, root: &Node, iterations: u32, run_timeout: Millis) -> Worst {
-        let mut tries = |letter| self.player.play(root, letter).map_or(Begun::default(), |(_, begun)| begun);
+    fn worst(&mut self, step: &Step, root: &SimState, iterations: u32, run_timeout: Millis) -> StepWorstCase {
+        let mut tries =
+            |outcome| self.simulator.play(root, outcome).map(|(_, started)| started).unwrap_or_default();
         let rounds = u64::from(iterations);
         // One retry is like the other, so those beyond what is played are counted only.
         let unplayed = u64::from(step.max_retries.saturating_sub(RETRIES_MAX));
         let with_retries =
-            |begun: u64| if begun > u64::from(RETRIES_MAX) { begun + unplayed } else { begun.max(1) };
-        let workers = with_retries(tries(Letter::WorkerFails).workers);
+            |started: u64| if started > u64::from(RETRIES_MAX) { started + unplayed } else { started.max(1) };
+        let workers = with_retries(tries(IterationOutcome::WorkerFails).workers);
         let (mut checks, mut command_runs, mut check_time) = (0, 0, Millis(0));
-        if let Some(check) = step.check.as_ref().filter(|check| check.by != CheckBy::Claim) {
+        if let Some(check) = step.check.as_ref().filter(|check| check.by != CheckMethod::Claim) {
             let baselines = u64::from(check.baseline != Baseline::Off);
             checks = rounds
-                .saturating_mul(with_retries(tries(Letter::CheckCannotRun).checks))
+                .saturating_mul(with_retries(tries(IterationOutcome::CheckCannotRun).checks))
                 .saturating_add(baselines);
-            if let CheckBy::Commands(commands) = &check.by {
+            if let CheckMethod::Commands(commands) = &check.by {
                 let each = u64::try_from(commands.len())
                     .unwrap_or(u64::MAX)
                     .saturating_mul(check.observations.into());
@@ -297,7 +241,7 @@ impl Explorer {
         }
         let worker_calls = rounds.saturating_mul(workers).saturating_add(u64::from(self.may_diagnose(step)));
         let time = Millis(step.timeout.at_most(run_timeout).0.saturating_mul(worker_calls)).plus(check_time);
-        Worst {
+        StepWorstCase {
             iterations,
             worker_calls,
             checks,
@@ -309,24 +253,24 @@ impl Explorer {
 }
 
 /// Returns the ways to stall that do not improve anything before.
-fn ways_to_stall(threshold: u32) -> [Vec<Letter>; 5] {
+fn ways_to_stall(threshold: u32) -> [Vec<IterationOutcome>; 5] {
     // More cannot be played.
     let times = usize::try_from(threshold.clamp(1, CLIMB_MAX)).unwrap_or(1);
-    let way = |before: &[Letter], letter: Letter, times: usize| -> Vec<Letter> {
-        before.iter().copied().chain(std::iter::repeat_n(letter, times)).collect()
+    let way = |before: &[IterationOutcome], outcome, times| {
+        before.iter().copied().chain(std::iter::repeat_n(outcome, times)).collect::<Vec<_>>()
     };
     [
-        way(&[], Letter::Unchanged, times),
-        way(&[Letter::Other], Letter::Same, times),
-        way(&[Letter::Other, Letter::Other], Letter::Back, times),
-        way(&[], Letter::Other, 3 * times),
-        [way(&[], Letter::Other, 3 * times - 1), vec![Letter::More]].concat(),
+        way(&[], IterationOutcome::Unchanged, times),
+        way(&[IterationOutcome::Other], IterationOutcome::Persists, times),
+        way(&[IterationOutcome::Other, IterationOutcome::Other], IterationOutcome::Reverts, times),
+        way(&[], IterationOutcome::Other, 3 * times),
+        [way(&[], IterationOutcome::Other, 3 * times - 1), vec![IterationOutcome::More]].concat(),
     ]
 }
 
 /// Returns the stage that a history has led to.
-fn at_stage(node: &Node) -> Stage {
-    at(&node.state).convergence.stage()
+fn at_stage(sim: &SimState) -> Stage {
+    at(&sim.state).convergence.stage()
 }
 
 /// Returns why a step has ended, without what differs from one history to the other.
@@ -346,32 +290,32 @@ fn because(end: &StepEnd) -> String {
 
 /// Returns the part of a state that decides how a history continues, without names, sizes and times. Histories with the
 /// same key count as one.
-fn key(node: &Node) -> String {
-    format!("{} {}", standing(node), at(&node.state).iteration)
+fn key(sim: &SimState) -> String {
+    format!("{} {}", standing(sim), at(&sim.state).iteration)
 }
 
 /// Returns the part of a state that decides how a history continues while the iteration limit is far away.
-fn standing(node: &Node) -> String {
+fn standing(sim: &SimState) -> String {
     /// Cycles are not told apart.
     const PERIOD_MAX: u64 = 2;
-    let step = at(&node.state);
+    let step = at(&sim.state);
     let convergence = serde_json::to_value(&step.convergence).expect("a state can be saved");
     let counters = ["raised", "not_new", "not_better", "unchanged", "names_failures"];
     let counters: Vec<&Value> = counters.iter().map(|name| &convergence[*name]).collect();
     let age = |of: &Value| {
         convergence["age"].as_u64().zip(of.as_u64()).map(|(now, then)| PERIOD_MAX.min(now - then))
     };
-    let shown = convergence["shown"].as_object().into_iter().flat_map(|it| it.iter());
+    let shown = convergence["shown"].as_object().into_iter().flat_map(|map| map.iter());
     let known: BTreeMap<&str, Option<u64>> = shown.map(|(key, of)| (key.as_str(), age(of))).collect();
     // Sets that can come back are the newest, the one before, and beginnings of them.
     let age_of = |key: &Digest| known.get(key.to_string().as_str()).copied().flatten();
     let back: BTreeSet<_> =
-        node.keys.iter().filter_map(|(set, key)| Some((place(node, set)?, age_of(key)))).collect();
-    let period = convergence["period"].as_u64().map(|it| it.min(PERIOD_MAX));
+        sim.keys.iter().filter_map(|(set, key)| Some((place(sim, set)?, age_of(key)))).collect();
+    let period = convergence["period"].as_u64().map(|period| period.min(PERIOD_MAX));
     let is_young = convergence["age"] == 0;
     let best = &convergence["best"]["failures"];
-    let (now, before) = (node.sets.last().map(Vec::len), node.before().and_then(|set| place(node, set)));
-    let common = node.before().zip(node.sets.last()).map(|(a, b)| shared(a, b));
+    let (now, before) = (sim.sets.last().map(Vec::len), sim.before().and_then(|set| place(sim, set)));
+    let common = sim.before().zip(sim.sets.last()).map(|(a, b)| shared(a, b));
     // A failure that is met so often ends the step.
     let mut met: Vec<u32> = step.verdicts.occurrences.values().copied().collect();
     met.sort_unstable();
@@ -382,13 +326,13 @@ fn standing(node: &Node) -> String {
 }
 
 /// Says of which set, the newest or the one before, a set is a beginning, and how much of it.
-fn place(node: &Node, set: &Set) -> Option<(bool, usize)> {
-    let begins = |whole: Option<&Set>| whole.is_some_and(|whole| whole.starts_with(set));
-    let is_newest = begins(node.sets.last());
-    (is_newest || begins(node.before())).then_some((is_newest, set.len()))
+fn place(sim: &SimState, set: &FailureIds) -> Option<(bool, usize)> {
+    let begins = |whole: Option<&FailureIds>| whole.is_some_and(|whole| whole.starts_with(set));
+    let is_newest = begins(sim.sets.last());
+    (is_newest || begins(sim.before())).then_some((is_newest, set.len()))
 }
 
-fn shared(a: &Set, b: &Set) -> usize {
+fn shared(a: &FailureIds, b: &FailureIds) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 

@@ -4,25 +4,25 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 use unstuck_core::testing::{script_worker, step};
-use unstuck_core::workflow::{CheckCommand, Gate, Overlay, WorkerKind};
+use unstuck_core::workflow::{CheckCommand, Gate, StagePrompt, WorkerKind};
 
 use super::*;
 
-fn policy(stall_threshold: u32, max_stage: u32) -> Convergence {
-    Convergence { stall_threshold, max_stage: Stage(max_stage), ..Convergence::default() }
+fn policy(stall_threshold: u32, max_stage: u32) -> ConvergencePolicy {
+    ConvergencePolicy { stall_threshold, max_stage: Stage(max_stage), ..ConvergencePolicy::default() }
 }
 
-fn commands(gate: Gate) -> CheckBy {
-    CheckBy::Commands(vec![CheckCommand { run: "make test".to_owned(), gate, reports: Vec::new() }])
+fn commands(gate: Gate) -> CheckMethod {
+    CheckMethod::Commands(vec![CheckCommand { run: "make test".to_owned(), gate, reports: Vec::new() }])
 }
 
-fn looped(by: CheckBy, max_iterations: u32, threshold: u32) -> Step {
-    Step { convergence: Some(policy(threshold, 3)), ..step("a").checked(by, max_iterations) }
+fn looped(by: CheckMethod, max_iterations: u32, threshold: u32) -> Step {
+    Step { convergence: Some(policy(threshold, 3)), ..step("a").with_check(by, max_iterations) }
 }
 
-fn told(step: Step) -> String {
+fn describe(step: Step) -> String {
     let explored = &explore(&Workflow::of_steps(vec![step]))[0];
-    let mut told = format!(
+    let mut text = format!(
         "{} iterations, {} calls, {} checks, {} commands; stages {:?}, not {:?}\n",
         explored.worst.iterations,
         explored.worst.worker_calls,
@@ -32,16 +32,16 @@ fn told(step: Step) -> String {
         explored.unreached_stages.iter().map(|stage| stage.0).collect::<Vec<_>>(),
     );
     for end in &explored.ends {
-        let history: Vec<&str> = end.history.iter().map(|letter| letter.as_str()).collect();
+        let history: Vec<&str> = end.history.iter().map(|outcome| outcome.as_str()).collect();
         let line = format!("{}: {}: {}", end.outcome, end.why, history.join(", "));
-        let _infallible = writeln!(told, "{}", line.trim_end_matches(": "));
+        let _infallible = writeln!(text, "{}", line.trim_end_matches(": "));
     }
-    told
+    text
 }
 
 #[track_caller]
 fn check(step: Step, expected: &Expect) {
-    expected.assert_eq(&told(step));
+    expected.assert_eq(&describe(step));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_gate_that_compares_can_end_before_anybody_works() {
 #[test]
 fn a_claim_can_be_blocked_unreadable_or_wait_for_ever() {
     check(
-        looped(CheckBy::Claim, 5, 2),
+        looped(CheckMethod::Claim, 5, 2),
         &expect![[r#"
             5 iterations, 5 calls, 0 checks, 0 commands; stages [1, 2], not [3]
             BLOCKED: a person must act: blocked
@@ -136,7 +136,7 @@ fn a_claim_can_be_blocked_unreadable_or_wait_for_ever() {
 #[test]
 fn a_threshold_above_the_bound_never_raises_a_stage() {
     check(
-        looped(CheckBy::Exit(script_worker(WorkerKind::Custom, "true")), 2, 3),
+        looped(CheckMethod::Exit(script_worker(WorkerKind::Custom, "true")), 2, 3),
         &expect![[r#"
         2 iterations, 2 calls, 6 checks, 0 commands; stages [1], not [2, 3]
         COMPLETE: complete: complete
@@ -161,11 +161,11 @@ fn every_way_to_stall_is_found_for_which_the_bounds_leave_room() {
     for (threshold, max_stage, max_iterations) in
         [(2, 2, 10), (2, 3, 25), (3, 4, 25), (5, 3, 60), (12, 3, 100)]
     {
-        for by in [commands(Gate::Pass), CheckBy::Claim] {
+        for by in [commands(Gate::Pass), CheckMethod::Claim] {
             let mut step = looped(by, max_iterations, threshold);
             step.convergence = Some(policy(threshold, max_stage));
             let explored = &explore(&Workflow::of_steps(vec![step]))[0];
-            let is_stuck = |end: &&End| end.outcome == "STUCK";
+            let is_stuck = |end: &&ReachableEnd| end.outcome == "STUCK";
             let stuck: Vec<&str> =
                 explored.ends.iter().filter(is_stuck).map(|end| end.why.as_str()).collect();
             for why in always {
@@ -192,7 +192,7 @@ fn only_a_loop_without_rules_reaches_a_bound_too_large_to_play() {
 
 #[test]
 fn diagnosis_counts_as_a_worker_call() {
-    let calls = |change: &dyn Fn(&mut Convergence), max_iterations| {
+    let calls = |change: &dyn Fn(&mut ConvergencePolicy), max_iterations| {
         let mut policy = policy(2, 2);
         policy.diagnose_with = Some(script_worker(WorkerKind::Command, "look for it"));
         change(&mut policy);
@@ -200,8 +200,8 @@ fn diagnosis_counts_as_a_worker_call() {
         explore(&Workflow::of_steps(vec![step]))[0].worst.worker_calls
     };
     assert_eq!(calls(&|_| {}, 2), 3);
-    assert_eq!(calls(&|it| it.diagnose_with = None, 2), 2);
-    assert_eq!(calls(&|it| it.fail_on_max_stage = false, 2), 2);
+    assert_eq!(calls(&|policy| policy.diagnose_with = None, 2), 2);
+    assert_eq!(calls(&|policy| policy.fail_on_max_stage = false, 2), 2);
     // A loop cannot be stuck after one iteration.
     assert_eq!(calls(&|_| {}, 1), 1);
     assert_eq!(calls(&|_| {}, 100), 101);
@@ -209,34 +209,44 @@ fn diagnosis_counts_as_a_worker_call() {
 
 #[test]
 fn unused_setting_is_a_contradiction() {
-    let found = |change: &dyn Fn(&mut Step)| {
+    let keys = |change: &dyn Fn(&mut Step)| {
         let mut step = looped(commands(Gate::Pass), 3, 2);
         change(&mut step);
         let workflow = Workflow::of_steps(vec![step]);
-        let found = contradictions(&workflow, &explore(&workflow));
-        found.into_iter().map(|it| it.key).collect::<Vec<_>>()
+        let conflicts = contradictions(&workflow, &explore(&workflow));
+        conflicts.into_iter().map(|conflict| conflict.key).collect::<Vec<_>>()
     };
-    let rules = |step: &mut Step, change: &dyn Fn(&mut Convergence)| {
+    let rules = |step: &mut Step, change: &dyn Fn(&mut ConvergencePolicy)| {
         change(step.convergence.as_mut().expect("the step has a controller"));
     };
-    let overlay = |stage| Overlay { stage: Stage(stage), append_instructions: None };
+    let overlay = |stage| StagePrompt { stage: Stage(stage), append_instructions: None };
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
-    assert_eq!(found(&|_| {}), [""; 0]);
-    assert_eq!(found(&|it| it.max_iterations = 1), ["convergence.stall_threshold"]);
-    assert_eq!(found(&|it| rules(it, &|it| it.overlays = vec![overlay(2)])), [""; 0]);
-    assert_eq!(found(&|it| rules(it, &|it| it.overlays = vec![overlay(3)])), ["convergence.stages"]);
-    assert_eq!(found(&|it| rules(it, &|it| it.overlays = vec![overlay(4)])), ["convergence.stages"]);
+    assert_eq!(keys(&|_| {}), [""; 0]);
+    assert_eq!(keys(&|step| step.max_iterations = 1), ["convergence.stall_threshold"]);
+    assert_eq!(keys(&|step| rules(step, &|policy| policy.overlays = vec![overlay(2)])), [""; 0]);
+    assert_eq!(
+        keys(&|step| rules(step, &|policy| policy.overlays = vec![overlay(3)])),
+        ["convergence.stages"]
+    );
+    assert_eq!(
+        keys(&|step| rules(step, &|policy| policy.overlays = vec![overlay(4)])),
+        ["convergence.stages"]
+    );
     let ignored = |allowed: &[&str], ignored: &[&str]| {
-        found(&|it| {
-            rules(it, &|it| (it.allowed_paths, it.ignored_paths) = (texts(allowed), texts(ignored)));
+        keys(&|step| {
+            rules(step, &|policy| {
+                (policy.allowed_paths, policy.ignored_paths) = (texts(allowed), texts(ignored))
+            });
         })
     };
     assert_eq!(ignored(&["src/**"], &["docs/**"]), [""; 0]);
     assert_eq!(ignored(&["src/**", "docs"], &["docs"]), ["convergence.allowed_paths"]);
     assert_eq!(ignored(&["src/*.rs"], &["src/**"]), ["convergence.allowed_paths"]);
     let protected = |allowed: &[&str], protected: &[&str]| {
-        found(&|it| {
-            rules(it, &|it| (it.allowed_paths, it.protected_paths) = (texts(allowed), texts(protected)));
+        keys(&|step| {
+            rules(step, &|policy| {
+                (policy.allowed_paths, policy.protected_paths) = (texts(allowed), texts(protected))
+            });
         })
     };
     assert_eq!(protected(&["src/**"], &["src/**"]), ["convergence.allowed_paths"]);
@@ -245,10 +255,10 @@ fn unused_setting_is_a_contradiction() {
     assert_eq!(protected(&["src/**"], &["src/generated/**"]), [""; 0]);
     assert_eq!(protected(&["src/**"], &["**/*.lock"]), [""; 0]);
     let budget = |ignored: &[&str], files, lines| {
-        found(&|it| {
-            rules(it, &|it| {
-                it.ignored_paths = texts(ignored);
-                (it.max_changed_files, it.max_changed_lines) = (files, lines);
+        keys(&|step| {
+            rules(step, &|policy| {
+                policy.ignored_paths = texts(ignored);
+                (policy.max_changed_files, policy.max_changed_lines) = (files, lines);
             });
         })
     };
@@ -258,16 +268,16 @@ fn unused_setting_is_a_contradiction() {
     assert_eq!(budget(&["**"], None, None), [""; 0]);
     assert_eq!(budget(&["docs/**", "*.lock"], Some(3), Some(10)), [""; 0]);
     assert_eq!(
-        found(&|it| {
-            it.require_change = true;
-            rules(it, &|it| it.max_changed_files = Some(0));
+        keys(&|step| {
+            step.require_change = true;
+            rules(step, &|policy| policy.max_changed_files = Some(0));
         }),
         ["convergence.max_changed_files"]
     );
     let shut = |require_change, protected: &[&str]| {
-        found(&|it| {
-            it.require_change = require_change;
-            rules(it, &|it| it.protected_paths = texts(protected));
+        keys(&|step| {
+            step.require_change = require_change;
+            rules(step, &|policy| policy.protected_paths = texts(protected));
         })
     };
     assert_eq!(shut(true, &["**"]), ["convergence.protected_paths"]);
@@ -275,22 +285,22 @@ fn unused_setting_is_a_contradiction() {
     assert_eq!(shut(true, &["*/**"]), [""; 0]);
     assert_eq!(shut(false, &["**"]), [""; 0]);
     assert_eq!(
-        found(&|it| it.check.as_mut().expect("the step is checked").timeout = Workflow::DEFAULT_TIMEOUT),
+        keys(&|step| step.check.as_mut().expect("the step is checked").timeout = Workflow::DEFAULT_TIMEOUT),
         ["completion_check.timeout"]
     );
 }
 
 #[test]
 fn every_history_that_is_named_leads_where_it_is_said_to() {
-    let step = looped(CheckBy::Claim, 4, 2);
+    let step = looped(CheckMethod::Claim, 4, 2);
     let explored = &explore(&Workflow::of_steps(vec![step.clone()]))[0];
-    let is_played = |end: &&End| end.outcome != "OUT OF TIME" && !end.goes_on;
+    let is_played = |end: &&ReachableEnd| end.outcome != "OUT OF TIME" && !end.goes_on;
     for end in explored.ends.iter().filter(is_played) {
-        let mut player = Player::new(&step);
-        let node = end.history.iter().fold(player.begin(), |node, letter| {
-            player.play(&node, *letter).expect("the letter can be played").0
+        let mut simulator = StepSimulator::new(&step);
+        let sim = end.history.iter().fold(simulator.begin(), |sim, outcome| {
+            simulator.play(&sim, *outcome).expect("the outcome can be played").0
         });
-        assert_eq!(node.state.outcome().map(|outcome| outcome.as_str()), Some(end.outcome));
+        assert_eq!(sim.state.outcome().map(|outcome| outcome.as_str()), Some(end.outcome));
     }
 }
 

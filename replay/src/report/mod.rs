@@ -1,7 +1,7 @@
-//! Data of the report page, in addition to the [`Story`]: times of each step, its failures over time, and the events
+//! Data of the report page, in addition to the [`RunSummary`]: times of each step, its failures over time, and the events
 //! behind them. The caller renders the data.
 
-mod history;
+mod failure_matrix;
 mod spans;
 
 use std::collections::BTreeMap;
@@ -14,16 +14,17 @@ use unstuck_core::truncate;
 use unstuck_core::{Event, Fact};
 
 use crate::describe::stall;
-use crate::story::{StepStory, Story};
+use crate::step_summary::StepSummary;
+use crate::summary::RunSummary;
 
-pub use history::{Column, History, Mark, Survivor};
+pub use failure_matrix::{CellState, FailureMatrix, MatrixColumn, MatrixRow};
 pub use spans::{Activity, Span};
 
 /// A run with all that its report shows.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct RunReport {
     /// The run as a summary for users.
-    pub story: Story,
+    pub story: RunSummary,
     /// Additional data of each step, in the same order.
     pub steps: Vec<StepReport>,
 }
@@ -36,9 +37,9 @@ pub struct StepReport {
     /// The events that its end rests on.
     pub evidence: Vec<Seq>,
     /// How its strategy changed.
-    pub raised: Vec<Raised>,
+    pub raised: Vec<Escalation>,
     /// Which failures were there when.
-    pub history: History,
+    pub history: FailureMatrix,
     /// Its iterations; the baseline is one, too.
     pub iterations: BTreeMap<Iteration, IterationReport>,
 }
@@ -49,9 +50,9 @@ pub struct IterationReport {
     /// The stage that it worked in; `None` before its work was requested.
     pub stage: Option<Stage>,
     /// Prompts of its workers, reviewers included.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<PromptSent>,
     /// Answers of its workers, reviewers included.
-    pub answered: Vec<Answered>,
+    pub answered: Vec<AnswerTail>,
     /// The claimed decision, if the evidence changed it.
     pub claimed: Option<Decision>,
     /// The events that its verdict rests on.
@@ -62,7 +63,7 @@ pub struct IterationReport {
 
 /// A prompt.
 #[derive(Clone, Debug, Serialize)]
-pub struct Asked {
+pub struct PromptSent {
     /// The event that names it.
     pub event: Seq,
     /// Where its text is kept.
@@ -71,7 +72,7 @@ pub struct Asked {
 
 /// The end of an answer.
 #[derive(Clone, Debug, Serialize)]
-pub struct Answered {
+pub struct AnswerTail {
     /// The event that holds it.
     pub event: Seq,
     /// The text; at most [`ANSWER_MAX`] bytes.
@@ -82,7 +83,7 @@ pub struct Answered {
 
 /// A change of strategy.
 #[derive(Clone, Debug, Serialize)]
-pub struct Raised {
+pub struct Escalation {
     /// The event.
     pub event: Seq,
     /// The iteration whose verdict raised it.
@@ -100,51 +101,51 @@ pub struct Raised {
 /// Most bytes of an answer that a report holds.
 pub const ANSWER_MAX: usize = 8 * 1024;
 
-impl Report {
+impl RunReport {
     /// Reads the report from the events of a run.
-    pub fn of(events: &[Event]) -> Self {
-        let story = Story::of(events);
-        let steps = story.steps.iter().map(|step| StepReport::of(&step.id, events)).collect();
+    pub fn from_events(events: &[Event]) -> Self {
+        let story = RunSummary::from_events(events);
+        let steps = story.steps.iter().map(|step| StepReport::from_events(&step.id, events)).collect();
         Self { story, steps }
     }
 
     /// Returns the steps, each with its additional data.
-    pub fn steps(&self) -> impl Iterator<Item = (&StepStory, &StepReport)> {
+    pub fn steps(&self) -> impl Iterator<Item = (&StepSummary, &StepReport)> {
         self.story.steps.iter().zip(&self.steps)
     }
 }
 
 impl StepReport {
-    fn of(step: &StepId, events: &[Event]) -> Self {
-        let mut report = Self { history: History::of(step, events), ..Self::default() };
+    fn from_events(step: &StepId, events: &[Event]) -> Self {
+        let mut report = Self { history: FailureMatrix::from_events(step, events), ..Self::default() };
         for event in events {
             match &event.fact {
-                Fact::Observed(observation) => report.observed(step, observation, event.seq),
-                Fact::Concluded(conclusion) => report.concluded(step, conclusion, event.seq),
+                Fact::Observed(observation) => report.add_observation(step, observation, event.seq),
+                Fact::Concluded(conclusion) => report.add_conclusion(step, conclusion, event.seq),
             }
         }
-        for (iteration, span) in spans::of(step, events) {
+        for (iteration, span) in spans::from_events(step, events) {
             report.iteration(iteration).spans.push(span);
         }
         report
     }
 
-    fn observed(&mut self, step: &StepId, observation: &Observation, event: Seq) {
+    fn add_observation(&mut self, step: &StepId, observation: &Observation, event: Seq) {
         match observation {
-            Observation::WorkerStarted(e) if e.step == *step => self.asked(e.iteration, event, e.prompt),
-            Observation::CheckStarted(e) if e.step == *step => self.asked(e.iteration, event, e.prompt),
+            Observation::WorkerStarted(e) if e.step == *step => self.add_prompt(e.iteration, event, e.prompt),
+            Observation::CheckStarted(e) if e.step == *step => self.add_prompt(e.iteration, event, e.prompt),
             Observation::WorkerFinished(e) if e.step == *step => {
-                self.answered(e.iteration, event, &e.outcome)
+                self.add_answer(e.iteration, event, &e.outcome)
             }
             // The output of commands is reported as failures.
             Observation::CheckFinished(e) if e.step == *step && e.commands.is_empty() => {
-                self.answered(e.iteration, event, &e.outcome);
+                self.add_answer(e.iteration, event, &e.outcome);
             }
             _ => {}
         }
     }
 
-    fn concluded(&mut self, step: &StepId, conclusion: &Conclusion, event: Seq) {
+    fn add_conclusion(&mut self, step: &StepId, conclusion: &Conclusion, event: Seq) {
         match conclusion {
             Conclusion::WorkRequested(e) if e.step == *step => {
                 self.iteration(e.iteration).stage = Some(e.stage);
@@ -154,7 +155,7 @@ impl StepReport {
                 let iteration = self.iteration(e.iteration);
                 (iteration.claimed, iteration.evidence) = (e.claimed, e.evidence.clone());
             }
-            Conclusion::StageRaised(e) if e.step == *step => self.raised.push(Raised {
+            Conclusion::StageRaised(e) if e.step == *step => self.raised.push(Escalation {
                 event,
                 iteration: e.iteration,
                 from: e.from,
@@ -169,18 +170,18 @@ impl StepReport {
         }
     }
 
-    fn asked(&mut self, iteration: Iteration, event: Seq, prompt: Blob) {
+    fn add_prompt(&mut self, iteration: Iteration, event: Seq, prompt: Blob) {
         if prompt.size > 0 {
-            self.iteration(iteration).asked.push(Asked { event, prompt });
+            self.iteration(iteration).asked.push(PromptSent { event, prompt });
         }
     }
 
-    fn answered(&mut self, iteration: Iteration, event: Seq, outcome: &Outcome) {
+    fn add_answer(&mut self, iteration: Iteration, event: Seq, outcome: &Outcome) {
         let text = outcome.answer.trim_end();
         if !text.is_empty() {
             let end = truncate::tail(text, ANSWER_MAX);
             let (left_out, text) = (text.len() - end.len(), end.to_owned());
-            self.iteration(iteration).answered.push(Answered { event, text, left_out });
+            self.iteration(iteration).answered.push(AnswerTail { event, text, left_out });
         }
     }
 

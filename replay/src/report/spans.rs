@@ -33,13 +33,13 @@ pub enum Activity {
 }
 
 /// Returns what a step spent its time on, with the iteration that it was for.
-pub(super) fn of(step: &StepId, events: &[Event]) -> Vec<(Iteration, Span)> {
+pub(super) fn from_events(step: &StepId, events: &[Event]) -> Vec<(Iteration, Span)> {
     let mut spans =
         Spans { step, iteration: Iteration::BASELINE, open: None, last: Timestamp(0), all: vec![] };
     for event in events {
         match &event.fact {
-            Fact::Observed(observation) => spans.observed(observation, event),
-            Fact::Concluded(conclusion) => spans.concluded(conclusion, event),
+            Fact::Observed(observation) => spans.add_observation(observation, event),
+            Fact::Concluded(conclusion) => spans.add_conclusion(conclusion, event),
         }
         spans.last = event.at;
     }
@@ -58,7 +58,7 @@ struct Spans<'a> {
 }
 
 impl Spans<'_> {
-    fn observed(&mut self, observation: &Observation, event: &Event) {
+    fn add_observation(&mut self, observation: &Observation, event: &Event) {
         match observation {
             Observation::WorkerStarted(e) if e.step == *self.step => {
                 self.begin(e.iteration, Activity::Work, event);
@@ -74,7 +74,7 @@ impl Spans<'_> {
         }
     }
 
-    fn concluded(&mut self, conclusion: &Conclusion, event: &Event) {
+    fn add_conclusion(&mut self, conclusion: &Conclusion, event: &Event) {
         match conclusion {
             Conclusion::WaitRequested(e) if e.step == *self.step => {
                 self.begin(self.iteration, Activity::Wait, event);
@@ -111,42 +111,42 @@ impl Spans<'_> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use unstuck_core::testing::{Act, Script, World, step};
-    use unstuck_core::workflow::{CheckBy, CheckCommand, Gate, Workflow};
+    use unstuck_core::testing::{Behavior, Script, ScriptedWorld, step};
+    use unstuck_core::workflow::{CheckCommand, CheckMethod, Gate, Workflow};
 
     use super::*;
 
     /// Plays a step of one iteration whose workers do this, and returns what it spent its time on.
-    fn played(work: &[Act]) -> Vec<String> {
+    fn played(work: &[Behavior]) -> Vec<String> {
         let command = CheckCommand { run: "check".to_owned(), gate: Gate::Pass, reports: Vec::new() };
-        let step = step("a").checked(CheckBy::Commands(vec![command]), 1);
-        let script = |acts: Vec<Act>| BTreeMap::from([(StepId::from("a"), acts)]);
-        let passes = Act::Exits(0, String::new());
+        let step = step("a").with_check(CheckMethod::Commands(vec![command]), 1);
+        let script = |acts: Vec<Behavior>| BTreeMap::from([(StepId::from("a"), acts)]);
+        let passes = Behavior::Exits(0, String::new());
         let script = Script { work: script(work.to_vec()), checks: script(vec![passes]) };
-        let mut world = World::start(Workflow::of_steps(vec![step]), script);
+        let mut world = ScriptedWorld::start(Workflow::of_steps(vec![step]), script);
         world.play();
-        let spans = of(&StepId::from("a"), &world.history.events);
+        let spans = from_events(&StepId::from("a"), &world.history.events);
         for pair in spans.windows(2) {
             assert!(pair[0].1.from <= pair[0].1.to && pair[0].1.to <= pair[1].1.from, "{pair:?}");
         }
-        let told = |(iteration, span): &(Iteration, Span)| {
+        let describe = |(iteration, span): &(Iteration, Span)| {
             let lost = if span.ended { "" } else { ", lost" };
             format!("#{iteration} {:?}{lost}", span.activity)
         };
-        spans.iter().map(told).collect()
+        spans.iter().map(describe).collect()
     }
 
     #[test]
     fn a_step_does_one_thing_after_the_other() {
-        let done = || Act::Exits(0, String::new());
+        let done = || Behavior::Exits(0, String::new());
         for (work, want) in [
             (vec![done()], &["#1 Work", "#1 Check"][..]),
-            (vec![Act::IsLost, done()], &["#1 Work, lost", "#1 Work", "#1 Check"]),
+            (vec![Behavior::IsLost, done()], &["#1 Work, lost", "#1 Work", "#1 Check"]),
             (
-                vec![Act::Exits(75, "529 overloaded".to_owned()), done()],
+                vec![Behavior::Exits(75, "529 overloaded".to_owned()), done()],
                 &["#1 Work", "#1 Wait", "#1 Work", "#1 Check"],
             ),
-            (vec![Act::IsInterrupted, done()], &["#1 Work", "#1 Work", "#1 Check"]),
+            (vec![Behavior::IsInterrupted, done()], &["#1 Work", "#1 Work", "#1 Check"]),
         ] {
             assert_eq!(played(&work), want, "{work:?}");
         }

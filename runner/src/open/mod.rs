@@ -1,16 +1,16 @@
 //! Opening of a run: start, resume, undo and repair.
 
-mod child;
-mod child_resume;
 mod repair;
 mod resume;
-mod site;
+mod run_environment;
 mod start;
+mod subworkflow_resume;
+mod subworkflow_run;
 mod undo;
 mod undo_plan;
 mod workspace_lease;
 
-pub use self::resume::TakeUp;
-pub use self::site::{Ended, Error, Site, fold, new_run_id, program};
-pub use self::undo::{Asked, Undone};
-pub use self::undo_plan::{Order, Planned};
+pub use self::resume::ResumeKind;
+pub use self::run_environment::{FinishedRun, LifecycleError, RunEnvironment, fold, new_run_id, program};
+pub use self::undo::{UndoConsent, UndoReport};
+pub use self::undo_plan::{UndoOrder, UndoPlan};

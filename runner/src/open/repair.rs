@@ -5,18 +5,18 @@ use std::sync::Arc;
 use unstuck_core::Observation;
 use unstuck_core::event::LogRepaired;
 use unstuck_core::id::RunId;
-use unstuck_store::opening::{Finding, Opening};
+use unstuck_store::recovery::{RecoveryReport, Repair};
 use unstuck_store::run_log::RunLog;
 
-use super::site::{Error, Site};
+use super::run_environment::{LifecycleError, RunEnvironment};
 
-impl Site {
+impl RunEnvironment {
     /// Opens the log of a run, and synchronizes its store and its mirror. Repairs are recorded.
     ///
     /// # Errors
     ///
     /// If the log cannot be opened, or another process holds it.
-    pub fn mend(&self, run: &RunId) -> Result<(Arc<RunLog>, Opening), Error> {
+    pub fn repair(&self, run: &RunId) -> Result<(Arc<RunLog>, RecoveryReport), LifecycleError> {
         let (log, opening) = self.store.claim(run)?;
         Ok((self.record_repairs(log, &opening)?, opening))
     }
@@ -26,13 +26,18 @@ impl Site {
     /// # Errors
     ///
     /// When the log cannot be read, or does not take the event.
-    pub fn record_repairs(&self, log: RunLog, opening: &Opening) -> Result<Arc<RunLog>, Error> {
+    pub fn record_repairs(
+        &self,
+        log: RunLog,
+        opening: &RecoveryReport,
+    ) -> Result<Arc<RunLog>, LifecycleError> {
         let log = Arc::new(log);
-        let repaired: Vec<&Finding> = opening.findings.iter().filter(|it| it.concerns_events()).collect();
+        let repaired: Vec<&Repair> =
+            opening.repairs.iter().filter(|finding| finding.concerns_events()).collect();
         if repaired.is_empty() {
             return Ok(log);
         }
-        let mut runner = self.runner_of(Arc::clone(&log))?;
+        let mut runner = self.runner_for(Arc::clone(&log))?;
         for finding in &repaired {
             runner.record(Observation::LogRepaired(LogRepaired { what: finding.to_string() }))?;
         }

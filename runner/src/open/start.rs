@@ -8,17 +8,17 @@ use unstuck_core::event::{RunStarted, SnapshotMoment, SnapshotTaken};
 use unstuck_core::{Observation, RunState};
 use unstuck_files::error::with_causes;
 
-use super::site::{Ended, Error, Site};
+use super::run_environment::{FinishedRun, LifecycleError, RunEnvironment};
 use crate::host::Host;
 use crate::runner::Runner;
 
-impl Site {
+impl RunEnvironment {
     /// Starts a run and drives it to its end.
     ///
     /// # Errors
     ///
     /// When the log cannot be made, the workspace is taken, or the store fails later.
-    pub async fn start(&self, started: RunStarted) -> Result<Ended, Error> {
+    pub async fn start(&self, started: RunStarted) -> Result<FinishedRun, LifecycleError> {
         let _workspace = self.take_workspace(Path::new(&started.workspace), &started.run)?;
         let log = self.store.create(&started.run)?;
         let mut runner = self.runner(Arc::new(log), &started, RunState::default());
@@ -29,11 +29,11 @@ impl Site {
 }
 
 /// Drives a run to its end, and records what it leaves.
-pub(super) async fn finish(mut runner: Runner<Host>) -> Result<Ended, Error> {
+pub(super) async fn finish(mut runner: Runner<Host>) -> Result<FinishedRun, LifecycleError> {
     let outcome = runner.drive().await?;
     // The snapshot separates later changes by the user from the result of the run. A check takes no snapshot at its
     // end, so a check without changes is recorded too. Changes made by a check belong to the result of the run.
-    let seen = runner.look().unwrap_or_else(|error| {
+    let seen = runner.take_snapshot().unwrap_or_else(|error| {
         let why = with_causes(&error);
         tracing::warn!("nobody could look at the workspace when the run came to rest: {why}");
         None
@@ -46,14 +46,14 @@ pub(super) async fn finish(mut runner: Runner<Host>) -> Result<Ended, Error> {
     }
     runner.save_checkpoint();
     runner.remove_what_memory_does_not_keep();
-    Ok(Ended { outcome, state: runner.into_state() })
+    Ok(FinishedRun { outcome, state: runner.into_state() })
 }
 
 impl Runner<Host> {
     /// Removes prompts and scripts of a run whose log is gone with the process.
     fn remove_what_memory_does_not_keep(&self) {
         if self.log.artifacts().is_none() {
-            let _may_be_gone = fs::remove_dir_all(&self.world.artifacts);
+            let _may_be_gone = fs::remove_dir_all(&self.host.artifacts);
         }
     }
 }

@@ -5,15 +5,15 @@
 use std::path::{Path, PathBuf};
 
 use unstuck_core::id::Seq;
-use unstuck_core::snapshot::{Snapshot, Standing, short_name};
-use unstuck_core::state::Gap;
+use unstuck_core::snapshot::{RepositoryState, Snapshot, short_name};
+use unstuck_core::state::ExternalChange;
 use unstuck_files::error::with_causes;
-use unstuck_workspace::snapshot::{self, Git, Plan};
+use unstuck_workspace::snapshot::{self, Git, RestorePlan};
 
-use crate::snapshots::Keeper;
+use crate::snapshots::RunSnapshots;
 
 /// A request to undo.
-pub struct Order<'a> {
+pub struct UndoOrder<'a> {
     /// The event of the snapshot.
     pub seq: Seq,
     /// The snapshot that the files go back to.
@@ -21,7 +21,7 @@ pub struct Order<'a> {
     /// Whether the repository goes back, too.
     pub git: Git,
     /// The times since then in which others than the run changed the workspace, as far as the log knows them.
-    pub gaps: Vec<Gap>,
+    pub gaps: Vec<ExternalChange>,
     /// Nothing says who did what since the last snapshot: an undo was ended half-way.
     pub is_unfinished: bool,
     /// Changes of others go back, too.
@@ -30,9 +30,9 @@ pub struct Order<'a> {
 
 /// The plan that a person reads first.
 #[derive(Debug, Default)]
-pub struct Planned {
+pub struct UndoPlan {
     /// The changes to files.
-    pub files: Plan,
+    pub files: RestorePlan,
     /// Why the workspace may not be what the run left: a clause, such as "it holds another repository".
     pub elsewhere: Option<String>,
     /// Changes of the repository after the run, each a sentence whose subject is the repository.
@@ -43,17 +43,17 @@ pub struct Planned {
     pub linked: Vec<PathBuf>,
 }
 
-impl Planned {
+impl UndoPlan {
     /// Looks at how the repository stands now, and how the run `left` it.
     pub(crate) fn look_at_repository(
         &mut self,
-        keeper: &Keeper,
-        order: &Order<'_>,
+        keeper: &RunSnapshots,
+        order: &UndoOrder<'_>,
         left: &Snapshot,
         now: &Snapshot,
     ) {
         let (Some(was), Some(is)) = (&left.repository, &now.repository) else { return };
-        self.elsewhere = elsewhere(keeper, order.snapshot.repository.as_ref(), was, is);
+        self.elsewhere = mismatch(keeper, order.snapshot.repository.as_ref(), was, is);
         if (&was.branch, &was.commit) != (&is.branch, &is.commit) {
             self.later.push(format!("is on {}, and the run left it on {}", is.head(), was.head()));
         }
@@ -64,15 +64,15 @@ impl Planned {
             self.later.push(format!("has branches that cannot be compared: {}", with_causes(&error)));
             Vec::new()
         });
-        let others = moved.into_iter().filter(|it| Some(&it.name) != is.branch.as_ref());
-        self.later.extend(others.map(|it| match it.to {
+        let others = moved.into_iter().filter(|branch| Some(&branch.name) != is.branch.as_ref());
+        self.later.extend(others.map(|branch| match branch.to {
             Some(to) => format!(
                 "has {} at {}, and the run left it at {}",
-                it.name,
+                branch.name,
                 short_name(&to),
-                short_name(&it.from)
+                short_name(&branch.from)
             ),
-            None => format!("has no branch {}, and the run left one", it.name),
+            None => format!("has no branch {}, and the run left one", branch.name),
         }));
         self.keeps_git = order.git == Git::PutBack && !order.takes_all && !self.later.is_empty();
     }
@@ -86,7 +86,12 @@ impl Planned {
 }
 
 /// Says why the repository may be another one than the run left, or is on another branch.
-fn elsewhere(keeper: &Keeper, then: Option<&Standing>, was: &Standing, is: &Standing) -> Option<String> {
+fn mismatch(
+    keeper: &RunSnapshots,
+    then: Option<&RepositoryState>,
+    was: &RepositoryState,
+    is: &RepositoryState,
+) -> Option<String> {
     let is_another = |commit: &String| keeper.has_object(commit) == Some(false);
     if let Some(commit) = was.commit.as_ref().filter(|commit| is_another(commit)) {
         return Some(format!(
@@ -95,6 +100,6 @@ fn elsewhere(keeper: &Keeper, then: Option<&Standing>, was: &Standing, is: &Stan
         ));
     }
     let is_known = is.branch == was.branch || then.is_some_and(|then| then.branch == is.branch);
-    let name = |standing: &Standing| standing.branch.clone().unwrap_or_else(|| "no branch".to_owned());
+    let name = |standing: &RepositoryState| standing.branch.clone().unwrap_or_else(|| "no branch".to_owned());
     (!is_known).then(|| format!("it is on {}, and the run left it on {}", name(is), name(was)))
 }

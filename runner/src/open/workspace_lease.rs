@@ -11,16 +11,16 @@ use unstuck_store::lease::{AcquireError, FileLease, Holder, Lease, Liveness};
 use unstuck_store::state_dir::StateDir;
 use unstuck_store::store::RunEntry;
 
-use super::site::{Error, Site};
+use super::run_environment::{LifecycleError, RunEnvironment};
 use crate::host::mark_of;
 
 /// Runs whose processes are looked for when a supervisor has died in a workspace.
 const DEAD_RUNS_MAX: usize = 5;
 
-impl Site {
+impl RunEnvironment {
     /// Takes the right to work in a workspace; a child run works under its parent's. The lease is in the
     /// state folder of the workspace wherever the run itself is kept, so that all who work there meet.
-    pub(crate) fn take_workspace(&self, workspace: &Path, run: &RunId) -> Result<Lease, Error> {
+    pub(crate) fn take_workspace(&self, workspace: &Path, run: &RunId) -> Result<Lease, LifecycleError> {
         if self.parent.is_some() {
             return Ok(Lease::OfParent);
         }
@@ -34,7 +34,7 @@ impl Site {
                 // Only now: of two that begin at the same time, one at least sees the other.
                 let others = self.others(run)?;
                 if let Some((workspace, holder)) = overlapping(workspace, &others) {
-                    return Err(Error::WorkspaceBusy { workspace, holder: Some(holder) });
+                    return Err(LifecycleError::WorkspaceBusy { workspace, holder: Some(holder) });
                 }
                 if died.is_some() {
                     end_what_was_left(workspace, &others);
@@ -42,7 +42,7 @@ impl Site {
                 Ok(Lease::File(lease))
             }
             Err(AcquireError::Held { holder }) => {
-                Err(Error::WorkspaceBusy { workspace: workspace.to_owned(), holder })
+                Err(LifecycleError::WorkspaceBusy { workspace: workspace.to_owned(), holder })
             }
             // A run that is kept elsewhere does not need the state folder for anything but this.
             Err(error) if self.state_dir.as_ref() != Some(&place) => {
@@ -52,15 +52,15 @@ impl Site {
                 );
                 Ok(Lease::Missing)
             }
-            Err(source) => Err(Error::Workspace { run: run.clone(), source }),
+            Err(source) => Err(LifecycleError::Workspace { run: run.clone(), source }),
         }
     }
 
     /// Returns the runs of the project but one.
-    fn others(&self, run: &RunId) -> Result<Vec<RunEntry>, Error> {
+    fn others(&self, run: &RunId) -> Result<Vec<RunEntry>, LifecycleError> {
         let unlisted = |source| {
             let path = self.state_dir.as_ref().map_or_else(PathBuf::new, |state| state.path().to_owned());
-            Error::Workspace { run: run.clone(), source: AcquireError::Io { path, source } }
+            LifecycleError::Workspace { run: run.clone(), source: AcquireError::Io { path, source } }
         };
         let mut runs = self.store.runs().map_err(unlisted)?;
         runs.retain(|entry| entry.run != *run);
@@ -71,10 +71,11 @@ impl Site {
 /// Returns another workspace that holds this one, or is a part of it, and who works there.
 fn overlapping(workspace: &Path, runs: &[RunEntry]) -> Option<(PathBuf, Holder)> {
     let known: BTreeSet<&Path> = runs.iter().map(|entry| Path::new(&entry.workspace)).collect();
-    let is_below = |it: &&Path| *it != workspace && within_repository(it).any(|above| above == workspace);
+    let is_below =
+        |path: &&Path| *path != workspace && within_repository(path).any(|above| above == workspace);
     within_repository(workspace).skip(1).chain(known.into_iter().filter(is_below)).find_map(|other| {
         let lease = StateDir::locate(other).ok()?.workspace_lease();
-        let holder = FileLease::holder(&lease).filter(|it| it.liveness() != Liveness::Gone)?;
+        let holder = FileLease::holder(&lease).filter(|holder| holder.liveness() != Liveness::Gone)?;
         Some((other.to_owned(), holder))
     })
 }
@@ -93,6 +94,6 @@ fn end_what_was_left(workspace: &Path, runs: &[RunEntry]) {
 
 /// Returns a folder and those above it in the same repository: who works in one of them works in that folder, too.
 fn within_repository(folder: &Path) -> impl Iterator<Item = &Path> {
-    let root = folder.ancestors().find(|it| it.join(".git").exists()).unwrap_or(folder);
-    folder.ancestors().take_while(move |it| it.starts_with(root))
+    let root = folder.ancestors().find(|ancestor| ancestor.join(".git").exists()).unwrap_or(folder);
+    folder.ancestors().take_while(move |ancestor| ancestor.starts_with(root))
 }

@@ -11,64 +11,64 @@ use unstuck_core::event::CheckFinished;
 use unstuck_core::evidence::{CommandResult, TestName};
 use unstuck_core::id::Iteration;
 use unstuck_core::state::StepState;
-use unstuck_core::workflow::CheckBy;
+use unstuck_core::workflow::CheckMethod;
 use unstuck_evidence::checks::{self, Suite};
 use unstuck_failures::check_command::BaselineOutput;
-use unstuck_process::StopSignal;
-use unstuck_process::shell_quote::wrapped;
+use unstuck_process::StopReceiver;
+use unstuck_process::shell_quote::wrap_command;
 
 use crate::baseline;
-use crate::beginning::Beginning;
-use crate::drift::{self, BeforeTurn};
 use crate::host::Host;
 use crate::own_decision_file;
-use crate::side_effects::{self, SideEffects};
-use crate::task::Task;
+use crate::side_effects::{self, BeforeCheck};
+use crate::task::TurnTask;
+use crate::turn_start::TurnStart;
 use crate::vanished_tests::VanishedTests;
 use crate::worker_process;
+use crate::workspace_diff::{self, BeforeTurn};
 
 /// Commands that were begun.
-pub(super) struct Commands {
-    task: Task,
+pub(super) struct CommandsTurn {
+    task: TurnTask,
     suite: Suite,
     removed: Option<VanishedTests>,
     seen: Option<BeforeTurn>,
-    watched: Option<SideEffects>,
+    watched: Option<BeforeCheck>,
 }
 
-impl Commands {
-    pub(super) fn begin(begin: &Beginning<'_>) -> io::Result<(Observation, Self)> {
-        let mut task = begin.task();
-        own_decision_file::set_aside(begin, &mut task)?;
-        let seen = drift::before(begin, &mut task);
-        let (suite, removed) = (suite(begin)?, VanishedTests::of(begin));
-        let started = begin.check_started(&task, None);
-        let watched = SideEffects::of(begin, seen.as_ref().map(BeforeTurn::before));
+impl CommandsTurn {
+    pub(super) fn begin(start: &TurnStart<'_>) -> io::Result<(Observation, Self)> {
+        let mut task = start.task();
+        own_decision_file::set_aside(start, &mut task)?;
+        let seen = workspace_diff::capture_before(start, &mut task);
+        let (suite, removed) = (suite(start)?, VanishedTests::new(start));
+        let started = start.check_started(&task, None);
+        let watched = BeforeCheck::new(start, seen.as_ref().map(BeforeTurn::start_snapshot));
         Ok((started, Self { task, suite, removed, seen, watched }))
     }
 
-    pub(super) async fn carry_out(self, world: &Arc<Host>, stop: StopSignal) -> Observation {
+    pub(super) async fn execute(self, host: &Arc<Host>, stop: StopReceiver) -> Observation {
         let Self { mut task, mut suite, removed, seen, watched } = self;
-        let witness = watched.map(|watched| watched.witness(world));
+        let witness = watched.map(|watched| watched.witness(host));
         suite.witness.clone_from(&witness);
         let (step, stopped) = (task.step.id.clone(), stop.clone());
         let is_baseline = task.due.iteration == Iteration::BASELINE;
         let running = async {
             if is_baseline {
-                return baseline::take(world, &step, suite, stopped).await;
+                return baseline::take(host, &step, suite, stopped).await;
             }
-            let show = |line: &str| world.watcher.line(&step, line);
+            let show = |line: &str| host.listener.line(&step, line);
             let (outcome, mut commands) =
-                checks::run(suite, &world.blobs, &world.redactor, stopped, show).await;
+                checks::run(suite, &host.blobs, &host.redactor, stopped, show).await;
             if let Some(removed) = removed {
-                removed.note(world, &mut commands).await;
+                removed.note(host, &mut commands).await;
             }
             (outcome, commands)
         };
-        let (mut outcome, commands) = task.check(world, running).await;
-        let after = drift::after(seen, world, &task.step, &mut outcome).await;
-        let changed = side_effects::changed(witness).await;
-        task.collect_outputs(world, &mut outcome, stop).await;
+        let (mut outcome, commands) = task.check(host, running).await;
+        let after = workspace_diff::capture_after(seen, host, &task.step, &mut outcome).await;
+        let changed = side_effects::changed_files(witness).await;
+        task.collect_outputs(host, &mut outcome, stop).await;
         Observation::CheckFinished(CheckFinished {
             commands,
             drift: after.drift.map(Box::new),
@@ -83,38 +83,38 @@ impl Commands {
 /// # Panics
 ///
 /// If the step is not checked by commands.
-fn suite(begin: &Beginning<'_>) -> io::Result<Suite> {
-    let check = begin.step.check.as_ref().expect("a step that is checked");
-    let CheckBy::Commands(commands) = &check.by else { panic!("it is the turn of commands") };
-    let facts = worker_process::environment(begin)?;
-    let baseline = begin.at.evidence.baseline.as_deref().unwrap_or_default();
+fn suite(start: &TurnStart<'_>) -> io::Result<Suite> {
+    let check = start.step.check.as_ref().expect("a step that is checked");
+    let CheckMethod::Commands(commands) = &check.by else { panic!("it is the turn of commands") };
+    let facts = worker_process::environment(start)?;
+    let baseline = start.at.evidence.baseline.as_deref().unwrap_or_default();
     let mut suite = Vec::new();
     for (at, command) in commands.iter().enumerate() {
         let argv = ["bash", "-c", &command.run].iter().map(OsString::from).collect();
-        let argv = wrapped(begin.step.check_wrap(), argv);
-        let spec = worker_process::spec(begin, facts.clone(), argv, begin.world.workspace.clone());
+        let argv = wrap_command(start.step.check_wrap(), argv);
+        let spec = worker_process::spec(start, facts.clone(), argv, start.host.workspace.clone());
         let before = baseline.get(at).map(|result| {
-            let removed = files_removed(begin.world, begin.at, result);
+            let removed = files_removed(start.host, start.at, result);
             Arc::new(BaselineOutput::new(result.clone(), removed))
         });
         let (run, reports) = (command.run.clone(), command.reports.clone());
-        suite.push(checks::Command { run, spec, reports, before });
+        suite.push(checks::SuiteCommand { run, spec, reports, before });
     }
-    let limit = Duration::from_millis(begin.limit().0);
+    let limit = Duration::from_millis(start.limit().0);
     Ok(Suite { commands: suite, observations: check.observations, limit, witness: None })
 }
 
 /// Returns the files of tests that could not be loaded before the work began and that were removed since. One that was moved
 /// is there under another path, where nothing was before.
-fn files_removed(world: &Host, at: &StepState, before: &CommandResult) -> Vec<TestName> {
-    let (Some(keeper), Some(began)) = (&world.snapshots, &at.workspace.began_with) else { return Vec::new() };
+fn files_removed(host: &Host, at: &StepState, before: &CommandResult) -> Vec<TestName> {
+    let (Some(keeper), Some(began)) = (&host.snapshots, &at.workspace.began_with) else { return Vec::new() };
     let was_there = |file: &str| keeper.read(began, Path::new(file)).is_some();
-    let is_there = |file: &str| world.workspace.join(file).exists();
+    let is_there = |file: &str| host.workspace.join(file).exists();
     let was_moved = |file: &str| {
         let name = Path::new(file).file_name();
         let mut named = at.workspace.drift.files.iter().filter(|path| Path::new(path).file_name() == name);
         named.any(|path| is_there(path) && !was_there(path))
     };
     let is_removed = |file: &str| !is_there(file) && was_there(file) && !was_moved(file);
-    before.unloaded().into_iter().filter(|test| is_removed(&test.name)).collect()
+    before.unloadable_test_files().into_iter().filter(|test| is_removed(&test.name)).collect()
 }

@@ -5,40 +5,40 @@ use std::sync::Arc;
 
 use unstuck_core::Observation;
 use unstuck_core::event::CheckFinished;
-use unstuck_process::StopSignal;
+use unstuck_process::StopReceiver;
 
-use crate::beginning::Beginning;
-use crate::drift::{self, BeforeTurn};
 use crate::host::Host;
-use crate::task::Task;
-use crate::validation::Validation;
+use crate::task::TurnTask;
+use crate::turn_start::TurnStart;
+use crate::validation::ValidationRun;
+use crate::workspace_diff::{self, BeforeTurn};
 
 /// Validators that were begun.
-pub(super) struct Conditions {
-    task: Task,
-    validation: Validation,
+pub(super) struct ConditionsTurn {
+    task: TurnTask,
+    validation: ValidationRun,
     seen: Option<BeforeTurn>,
 }
 
-impl Conditions {
-    pub(super) fn begin(begin: &Beginning<'_>) -> io::Result<(Observation, Self)> {
-        let mut task = begin.task();
-        let seen = drift::before(begin, &mut task);
-        let now = seen.as_ref().map(BeforeTurn::before);
-        let validation = Validation::new(begin, now.as_deref())?;
-        let started = begin.check_started(&task, None);
+impl ConditionsTurn {
+    pub(super) fn begin(start: &TurnStart<'_>) -> io::Result<(Observation, Self)> {
+        let mut task = start.task();
+        let seen = workspace_diff::capture_before(start, &mut task);
+        let now = seen.as_ref().map(BeforeTurn::start_snapshot);
+        let validation = ValidationRun::new(start, now.as_deref())?;
+        let started = start.check_started(&task, None);
         // Without rules nothing is compared afterwards: validators look themselves.
         let seen = seen.filter(BeforeTurn::has_rules);
         Ok((started, Self { task, validation, seen }))
     }
 
-    pub(super) async fn carry_out(self, world: &Arc<Host>, stop: StopSignal) -> Observation {
+    pub(super) async fn execute(self, host: &Arc<Host>, stop: StopReceiver) -> Observation {
         let Self { mut task, validation, seen } = self;
         let step = task.step.id.clone();
-        let running = validation.run(world, &step, stop.clone());
-        let (mut outcome, validated) = task.check(world, running).await;
-        let after = drift::after(seen, world, &task.step, &mut outcome).await;
-        task.collect_outputs(world, &mut outcome, stop).await;
+        let running = validation.run(host, &step, stop.clone());
+        let (mut outcome, validated) = task.check(host, running).await;
+        let after = workspace_diff::capture_after(seen, host, &task.step, &mut outcome).await;
+        task.collect_outputs(host, &mut outcome, stop).await;
         Observation::CheckFinished(CheckFinished {
             validators: validated.results,
             snapshot: validated.snapshot,

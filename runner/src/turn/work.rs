@@ -7,66 +7,66 @@ use std::sync::Arc;
 use unstuck_core::Observation;
 use unstuck_core::effect::Turn;
 use unstuck_core::event::WorkerFinished;
-use unstuck_core::judge::declaration::wants_repeat;
-use unstuck_process::StopSignal;
+use unstuck_core::judge::declared_status::wants_repeat;
+use unstuck_process::StopReceiver;
 
-use super::child_run::ChildRun;
-use crate::beginning::Beginning;
-use crate::call::Tell;
-use crate::drift::{self, BeforeTurn};
+use super::subworkflow::SubworkflowTurn;
+use crate::client_call::EventSink;
 use crate::host::Host;
 use crate::own_decision_file;
-use crate::registry_prompts::{self, Sent};
-use crate::task::Task;
+use crate::registry_prompts::{self, SentPrompt};
+use crate::task::TurnTask;
+use crate::turn_start::TurnStart;
 use crate::worker_process::WorkerProcess;
+use crate::workspace_diff::{self, BeforeTurn};
 
 /// Work that was begun.
-pub(super) struct Work {
-    task: Task,
-    by: By,
-    sent: Sent,
+pub(super) struct WorkTurn {
+    task: TurnTask,
+    by: WorkBy,
+    sent: SentPrompt,
     seen: Option<BeforeTurn>,
     /// Where the worker writes its verdict, if it is its own check.
     decision_file: Option<PathBuf>,
 }
 
 /// Who works.
-enum By {
+enum WorkBy {
     Worker(WorkerProcess),
-    Child(Box<ChildRun>),
+    Child(Box<SubworkflowTurn>),
 }
 
-impl Work {
-    pub(super) fn begin(begin: &Beginning<'_>) -> io::Result<(Observation, Self)> {
-        let mut task = begin.task();
-        own_decision_file::set_aside(begin, &mut task)?;
-        let seen = drift::before(begin, &mut task);
-        let (by, call) = match ChildRun::plan(begin) {
-            Some(child) => (By::Child(Box::new(child)), None),
+impl WorkTurn {
+    pub(super) fn begin(start: &TurnStart<'_>) -> io::Result<(Observation, Self)> {
+        let mut task = start.task();
+        own_decision_file::set_aside(start, &mut task)?;
+        let seen = workspace_diff::capture_before(start, &mut task);
+        let (by, call) = match SubworkflowTurn::plan(start) {
+            Some(child) => (WorkBy::Child(Box::new(child)), None),
             None => {
-                let (process, call) = WorkerProcess::plan(begin, &mut task.notes, None)?;
-                (By::Worker(process), call)
+                let (process, call) = WorkerProcess::plan(start, &mut task.notes, None)?;
+                (WorkBy::Worker(process), call)
             }
         };
-        let started = begin.worker_started(&task, call, seen.as_ref().map(BeforeTurn::before));
-        let (sent, decision_file) = (begin.sent(), begin.decision_file());
+        let started = start.worker_started(&task, call, seen.as_ref().map(BeforeTurn::start_snapshot));
+        let (sent, decision_file) = (start.sent(), start.decision_file());
         Ok((started, Self { task, by, sent, seen, decision_file }))
     }
 
-    pub(super) async fn carry_out(self, world: &Arc<Host>, stop: StopSignal, tell: Tell) -> Observation {
+    pub(super) async fn execute(self, host: &Arc<Host>, stop: StopReceiver, sink: EventSink) -> Observation {
         let Self { mut task, by, sent, seen, decision_file } = self;
         let (due, context, stopped) = (task.due.clone(), task.context().clone(), stop.clone());
         let running = async {
             match by {
-                By::Worker(process) => process.run(world, due, stopped, tell).await,
-                By::Child(child) => child.run(world, &due.step, stopped, &context).await,
+                WorkBy::Worker(process) => process.run(host, due, stopped, sink).await,
+                WorkBy::Child(child) => child.run(host, &due.step, stopped, &context).await,
             }
         };
-        let mut outcome = task.work(world, stop.clone(), running).await;
-        let file = own_decision_file::read(world, Turn::Claim, decision_file.as_deref(), &outcome);
-        let after = drift::after(seen, world, &task.step, &mut outcome).await;
-        let answer = registry_prompts::answer_of_worker(&task.step, &sent, &outcome, &file);
-        task.collect_outputs(world, &mut outcome, stop).await;
+        let mut outcome = task.work(host, stop.clone(), running).await;
+        let file = own_decision_file::read(host, Turn::Claim, decision_file.as_deref(), &outcome);
+        let after = workspace_diff::capture_after(seen, host, &task.step, &mut outcome).await;
+        let answer = registry_prompts::worker_answer(&task.step, &sent, &outcome, &file);
+        task.collect_outputs(host, &mut outcome, stop).await;
         Observation::WorkerFinished(WorkerFinished {
             decision_file: file,
             changed: after.changed,

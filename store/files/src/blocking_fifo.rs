@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use crate::safe_dir;
 
 /// Maximum duration of the search.
-const LOOK: Duration = Duration::from_secs(2);
+const SEARCH_MAX: Duration = Duration::from_secs(2);
 /// Maximum files and directories to check.
-const LOOKS_MAX: usize = 500_000;
+const ENTRIES_MAX: usize = 500_000;
 /// Names that git reads in addition to the tracked files.
 const READ: [&str; 3] = [".gitignore", ".gitattributes", ".gitmodules"];
 
@@ -22,19 +22,19 @@ const READ: [&str; 3] = [".gitignore", ".gitattributes", ".gitmodules"];
 pub fn pipe(folder: &Path) -> Option<PathBuf> {
     let folder = folder.canonicalize().ok()?;
     let root = folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok())?;
-    let until = Instant::now() + LOOK;
+    let until = Instant::now() + SEARCH_MAX;
     // Git's own files come first: there are few of them.
     let mut folders: VecDeque<(PathBuf, bool)> = VecDeque::from([(root.to_owned(), false)]);
     if let Some(own) = leads_to(&root.join(".git")) {
-        if let Some(common) = line(&own.join("commondir")) {
+        if let Some(common) = read_line(&own.join("commondir")) {
             folders.push_front((own.join(common), true));
         }
         folders.push_front((own, true));
     }
-    let mut looks = LOOKS_MAX;
+    let mut entries_left = ENTRIES_MAX;
     while let Some((folder, is_of_git)) = folders.pop_front() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            looks = looks.checked_sub(1).filter(|_| Instant::now() < until)?;
+            entries_left = entries_left.checked_sub(1).filter(|_| Instant::now() < until)?;
             let (Ok(kind), name, path) = (entry.file_type(), entry.file_name(), entry.path()) else {
                 continue;
             };
@@ -52,11 +52,11 @@ pub fn pipe(folder: &Path) -> Option<PathBuf> {
 
 /// Returns the folder that the `.git` file of a linked checkout or a submodule leads to.
 fn leads_to(file: &Path) -> Option<PathBuf> {
-    Some(file.parent()?.join(line(file)?.strip_prefix("gitdir:")?.trim()))
+    Some(file.parent()?.join(read_line(file)?.strip_prefix("gitdir:")?.trim()))
 }
 
-fn line(path: &Path) -> Option<String> {
+fn read_line(path: &Path) -> Option<String> {
     const SIZE_MAX: u64 = 4096;
-    let bytes = safe_dir::read_small(safe_dir::open_file(path).ok()?, SIZE_MAX).found()?;
+    let bytes = safe_dir::read_small(safe_dir::open_file(path).ok()?, SIZE_MAX).ok()?;
     Some(String::from_utf8_lossy(&bytes).trim().to_owned())
 }

@@ -16,27 +16,27 @@ mod tests {
     use super::*;
 
     #[derive(Debug, thiserror::Error)]
-    enum Trouble {
+    enum SampleError {
         #[error("no room")]
         Root,
         #[error("cannot write the index")]
-        Outer(#[source] Box<Trouble>),
+        Outer(#[source] Box<SampleError>),
         #[error("it failed: {0}")]
-        SaysItsCause(#[source] Box<Trouble>),
+        SaysItsCause(#[source] Box<SampleError>),
     }
 
     #[test]
     fn every_cause_is_said_once() {
-        let outer = |inner| Trouble::Outer(Box::new(inner));
-        let says = |inner| Trouble::SaysItsCause(Box::new(inner));
-        for (error, told) in [
-            (Trouble::Root, "no room"),
-            (outer(Trouble::Root), "cannot write the index: no room"),
-            (says(Trouble::Root), "it failed: no room"),
-            (says(outer(Trouble::Root)), "it failed: cannot write the index: no room"),
-            (outer(outer(Trouble::Root)), "cannot write the index: no room"),
+        let outer = |inner| SampleError::Outer(Box::new(inner));
+        let says = |inner| SampleError::SaysItsCause(Box::new(inner));
+        for (error, message) in [
+            (SampleError::Root, "no room"),
+            (outer(SampleError::Root), "cannot write the index: no room"),
+            (says(SampleError::Root), "it failed: no room"),
+            (says(outer(SampleError::Root)), "it failed: cannot write the index: no room"),
+            (outer(outer(SampleError::Root)), "cannot write the index: no room"),
         ] {
-            assert_eq!(with_causes(&error), told);
+            assert_eq!(with_causes(&error), message);
         }
     }
 }

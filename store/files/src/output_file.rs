@@ -41,7 +41,7 @@ impl OutputFile {
             return Ok(Self { file: File::options().append(true).open(path)?, place: None });
         }
         let (directory, name) = split(&path)?;
-        let folder = PrivateDir::of(&top(&path), directory).open()?;
+        let folder = PrivateDir::in_workspace(&top_dir(&path), directory).open()?;
         Self::create_in(folder, &path, name, existing)
     }
 
@@ -49,13 +49,13 @@ impl OutputFile {
     fn create_below(root: &Path, below: &Path, existing: Existing) -> io::Result<Self> {
         let path = root.join(below);
         let (directory, name) = split(&path)?;
-        let folder = PrivateDir::of(root, directory).make()?;
+        let folder = PrivateDir::in_workspace(root, directory).make()?;
         Self::create_in(folder, &path, name, existing)
     }
 
     fn create_in(folder: SafeDir, path: &Path, name: &Path, existing: Existing) -> io::Result<Self> {
         let name = as_bytes(name).into_owned();
-        let permissions = free(&folder, path, &name, existing)?;
+        let permissions = old_mode(&folder, path, &name, existing)?;
         let (temporary, file) = create_beside(&folder)?;
         let output = Self { file, place: Some((folder, temporary, name)) };
         if let Some(permissions) = permissions {
@@ -101,7 +101,7 @@ impl Drop for OutputFile {
 ///
 /// As [`OutputFile::create`].
 pub fn write(path: &Path, content: &[u8], existing: Existing) -> io::Result<()> {
-    written(OutputFile::create(path, existing)?, content)
+    finish_with(OutputFile::create(path, existing)?, content)
 }
 
 /// Writes files into a directory that a person typed, and makes it if it does not exist.
@@ -111,7 +111,7 @@ pub fn write(path: &Path, content: &[u8], existing: Existing) -> io::Result<()> 
 /// As [`write_below`].
 pub fn write_into(directory: &Path, files: &[(PathBuf, Vec<u8>)], existing: Existing) -> io::Result<()> {
     let directory = absolute(directory)?;
-    let root = top(&directory.join("file"));
+    let root = top_dir(&directory.join("file"));
     if !root.exists() || root == directory {
         std::fs::create_dir_all(&root)?;
     }
@@ -130,30 +130,30 @@ pub fn write_below(root: &Path, files: &[(PathBuf, Vec<u8>)], existing: Existing
     for (below, _) in files {
         let path = root.join(below);
         let (directory, name) = split(&path)?;
-        match PrivateDir::of(root, directory).open() {
-            Ok(folder) => drop(free(&folder, &path, &as_bytes(name), existing)?),
+        match PrivateDir::in_workspace(root, directory).open() {
+            Ok(folder) => drop(old_mode(&folder, &path, &as_bytes(name), existing)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }
-    files
-        .iter()
-        .try_for_each(|(below, content)| written(OutputFile::create_below(root, below, existing)?, content))
+    files.iter().try_for_each(|(below, content)| {
+        finish_with(OutputFile::create_below(root, below, existing)?, content)
+    })
 }
 
-fn written(mut file: OutputFile, content: &[u8]) -> io::Result<()> {
+fn finish_with(mut file: OutputFile, content: &[u8]) -> io::Result<()> {
     file.write_all(content)?;
     file.finish()
 }
 
 /// Returns the permissions of a file that is to be replaced, `None` if nothing has the name.
-fn free(folder: &SafeDir, path: &Path, name: &[u8], existing: Existing) -> io::Result<Option<u32>> {
-    let seen = match folder.look(name) {
+fn old_mode(folder: &SafeDir, path: &Path, name: &[u8], existing: Existing) -> io::Result<Option<u32>> {
+    let meta = match folder.metadata(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        seen => seen?,
+        meta => meta?,
     };
     let path = path.display();
-    match (seen.mode & TYPE, existing) {
+    match (meta.mode & TYPE, existing) {
         (LINK, _) => {
             let target = folder.read_link(name).unwrap_or_default();
             let target = safe_dir::as_path(&target).display().to_string();
@@ -163,7 +163,7 @@ fn free(folder: &SafeDir, path: &Path, name: &[u8], existing: Existing) -> io::R
             Err(io::Error::new(safe_dir::LEADS_OUT, why))
         }
         (FOLDER, _) => Err(io::Error::new(io::ErrorKind::IsADirectory, format!("{path} is a directory"))),
-        (FILE, Existing::Replace) => Ok(Some(seen.mode & 0o777)),
+        (FILE, Existing::Replace) => Ok(Some(meta.mode & 0o777)),
         (FILE, Existing::Keep) => {
             Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{path} exists already")))
         }
@@ -191,7 +191,7 @@ fn absolute(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Returns the directory below which no link is followed: the workspace that a path is in, else the directory of the file.
-fn top(path: &Path) -> PathBuf {
+fn top_dir(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     let above = || path.ancestors().skip(1);
     let is_workspace = |directory: &&Path| **directory == *here || directory.join(".git").exists();

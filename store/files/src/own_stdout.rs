@@ -21,14 +21,14 @@ pub fn paths() -> Vec<PathBuf> {
 /// are not regular files.
 pub fn hold<P: AsRef<Path>>(paths: &[P]) {
     let opened = paths.iter().filter_map(|path| safe_dir::open_file(path.as_ref()).ok());
-    let files = opened.filter(|file| safe_dir::look_at(file).is_ok_and(|seen| seen.is(FILE)));
+    let files = opened.filter(|file| safe_dir::metadata_of(file).is_ok_and(|meta| meta.is(FILE)));
     *HELD.lock().unwrap_or_else(PoisonError::into_inner) = files.collect();
 }
 
 /// Returns device and node of all these files.
 pub fn files() -> Vec<(u64, u64)> {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-    let seen: Vec<_> = held.iter().map(safe_dir::look_at).filter_map(io::Result::ok).collect();
-    let held = seen.iter().map(|seen| (seen.stamp.device, seen.stamp.node));
+    let metas: Vec<_> = held.iter().map(safe_dir::metadata_of).filter_map(io::Result::ok).collect();
+    let held = metas.iter().map(|meta| (meta.stamp.device, meta.stamp.node));
     safe_dir::own_output().into_iter().chain(held).collect()
 }

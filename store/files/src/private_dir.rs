@@ -24,7 +24,7 @@ pub struct PrivateDir {
 
 impl PrivateDir {
     /// Returns `folder`, which is reached from the workspace if it is inside it.
-    pub fn of(workspace: &Path, folder: &Path) -> Self {
+    pub fn in_workspace(workspace: &Path, folder: &Path) -> Self {
         match folder.strip_prefix(workspace) {
             Ok(below) if below != Path::new("") => {
                 Self { root: workspace.to_owned(), below: below.to_owned(), is_all_ours: false }
@@ -118,17 +118,17 @@ impl PrivateDir {
     fn reach(&self, go: impl FnOnce(&SafeDir, &[u8]) -> io::Result<SafeDir>) -> io::Result<SafeDir> {
         let root = self.root.canonicalize().and_then(|root| SafeDir::root(&root));
         let root = root.map_err(|error| at(&self.root, error))?;
-        go(&root, &safe_dir::as_bytes(&self.below)).map_err(|error| self.in_the_way(&root, error))
+        go(&root, &safe_dir::as_bytes(&self.below)).map_err(|error| self.blocking_entry(&root, error))
     }
 
     /// Finds what made the way end.
-    fn in_the_way(&self, root: &SafeDir, error: io::Error) -> io::Error {
+    fn blocking_entry(&self, root: &SafeDir, error: io::Error) -> io::Error {
         let (mut folder, mut path) = (root.try_clone(), self.root.clone());
         for name in self.below.components() {
             let name = safe_dir::as_bytes(name.as_os_str().as_ref()).into_owned();
             path.push(&*safe_dir::as_path(&name));
             let Ok(here) = folder else { break };
-            let what = match here.look(&name).map(|seen| seen.mode & TYPE) {
+            let what = match here.metadata(&name).map(|meta| meta.mode & TYPE) {
                 Ok(FOLDER) => {
                     folder = here.open(&name);
                     continue;
@@ -158,7 +158,7 @@ pub fn put(folder: &SafeDir, name: &[u8], content: &[u8]) -> io::Result<()> {
 /// waits for the disk; exchanging two files does not.
 fn put_view(folder: &SafeDir, name: &[u8], content: &[u8]) -> io::Result<()> {
     let (temporary, written) = write_beside(folder, content)?;
-    let is = |name: &[u8], kind: u32| folder.look(name).is_ok_and(|seen| seen.is(kind));
+    let is = |name: &[u8], kind: u32| folder.metadata(name).is_ok_and(|meta| meta.is(kind));
     if written.is_ok() && is(name, FILE) && folder.exchange(&temporary, name).is_ok() {
         let removed = folder.remove_file(&temporary);
         if removed.is_ok() || !is(&temporary, FOLDER) {
@@ -199,10 +199,10 @@ pub fn remove_unless(
 ) -> io::Result<()> {
     /// Folders that are open at the same time have a bound, and a worker may have put more of them there than we have made.
     const DEPTH_MAX: usize = 200;
-    match folder.look(name) {
+    match folder.metadata(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Ok(seen) if seen.is(FOLDER) => {}
-        seen => return seen.and_then(|_| folder.remove_file(name)),
+        Ok(meta) if meta.is(FOLDER) => {}
+        meta => return meta.and_then(|_| folder.remove_file(name)),
     }
     if is_stopped() {
         return Err(io::ErrorKind::Interrupted.into());
@@ -265,12 +265,12 @@ mod tests {
         fs::write(place.path().join("secret"), "mine").expect("the folder is ours");
         let sh = std::process::Command::new("sh").args(["-ec", script]).current_dir(&workspace).status();
         assert!(sh.expect("the folder is ours").success(), "{script}");
-        let folder = PrivateDir::of(&workspace, &workspace.join("ctx/s"));
+        let folder = PrivateDir::in_workspace(&workspace, &workspace.join("ctx/s"));
         let put = put(&folder, b"ours").map_err(|error| error.to_string());
-        let told = put.map_err(|why| why.replace(&format!("{}/", workspace.display()), ""));
+        let result = put.map_err(|why| why.replace(&format!("{}/", workspace.display()), ""));
         let file = workspace.join("ctx/s/f.json");
         let secret = fs::read_to_string(place.path().join("secret")).expect("the folder is ours");
-        (told.map(|()| fs::read_to_string(&file).expect("the folder is ours")), secret)
+        (result.map(|()| fs::read_to_string(&file).expect("the folder is ours")), secret)
     }
 
     #[test]

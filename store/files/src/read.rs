@@ -36,7 +36,7 @@ impl<T> Read<T> {
     /// # Errors
     ///
     /// The reason why it could not be read.
-    pub fn known(self) -> Result<Option<T>, String> {
+    pub fn into_result(self) -> Result<Option<T>, String> {
         match self {
             Self::Found(value) => Ok(Some(value)),
             Self::Absent => Ok(None),
@@ -45,7 +45,7 @@ impl<T> Read<T> {
     }
 
     /// Returns the value where an unreadable one makes no difference: for hints and caches, never for what is trusted.
-    pub fn found(self) -> Option<T> {
+    pub fn ok(self) -> Option<T> {
         match self {
             Self::Found(value) => Some(value),
             Self::Absent | Self::Unreadable(_) => None,
@@ -91,13 +91,13 @@ mod tests {
 
     #[test]
     fn only_a_missing_path_is_absent() {
-        let of = |kind: io::ErrorKind| Read::<()>::from_io(Err(kind.into()));
+        let read = |kind: io::ErrorKind| Read::<()>::from_io(Err(kind.into()));
         for kind in [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory] {
-            assert!(of(kind).is_absent(), "{kind}");
+            assert!(read(kind).is_absent(), "{kind}");
         }
         for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::StorageFull, io::ErrorKind::Other] {
-            assert!(of(kind).why().is_some(), "{kind}");
-            assert!(of(kind).known().is_err(), "{kind}");
+            assert!(read(kind).why().is_some(), "{kind}");
+            assert!(read(kind).into_result().is_err(), "{kind}");
         }
         #[cfg(unix)]
         for errno in [nix::errno::Errno::EIO, nix::errno::Errno::EMFILE, nix::errno::Errno::ELOOP] {

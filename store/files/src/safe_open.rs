@@ -31,9 +31,9 @@ pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let opened = platform::without_waiting(options).open(path).and_then(|file| Ok((file.metadata()?, file)));
     match opened {
         Ok((seen, file)) if seen.is_file() && platform::is_own(&seen) => Ok(file),
-        Ok((seen, _)) => Err(no_file(&seen)),
+        Ok((seen, _)) => Err(not_a_file(&seen)),
         Err(error) => match fs::symlink_metadata(path) {
-            Ok(seen) if !seen.is_file() => Err(no_file(&seen)),
+            Ok(seen) if !seen.is_file() => Err(not_a_file(&seen)),
             _ => Err(error),
         },
     }
@@ -58,16 +58,16 @@ pub fn read_large(path: &Path) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     // Such a file may be sparse, so its size is looked at before it is read.
     match file.metadata()?.len() {
-        0..=LARGE_MAX => up_to(LARGE_MAX, file),
-        _ => Err(longer("the file", LARGE_MAX)),
+        0..=LARGE_MAX => read_up_to(LARGE_MAX, file),
+        _ => Err(too_large("the file", LARGE_MAX)),
     }
 }
 
 /// Reads a file from where it stands.
-fn up_to(most: u64, file: File) -> io::Result<Vec<u8>> {
+fn read_up_to(most: u64, file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most { Err(longer("the file", most)) } else { Ok(bytes) }
+    if bytes.len() as u64 > most { Err(too_large("the file", most)) } else { Ok(bytes) }
 }
 
 /// Reads a small file of text.
@@ -91,7 +91,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// Reads what follows so many bytes of a file. An error if that is too large.
 pub fn rest_of(mut file: File, after: u64) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(after))?;
-    up_to(LINE_MAX, file)
+    read_up_to(LINE_MAX, file)
 }
 
 /// Reads the first line of a file, with its line feed if it has one.
@@ -107,10 +107,10 @@ pub fn first_line(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Returns the error for what is larger than it may be.
 pub fn too_long(what: &str) -> io::Error {
-    longer(what, LINE_MAX)
+    too_large(what, LINE_MAX)
 }
 
-fn longer(what: &str, most: u64) -> io::Error {
+fn too_large(what: &str, most: u64) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{what} is longer than {} MiB", most >> 20))
 }
 
@@ -122,23 +122,23 @@ fn longer(what: &str, most: u64) -> io::Error {
 pub fn check_folder(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(seen) if !path.is_dir() => {
-            Err(io::Error::other(UnexpectedFileType::OfFolder { path: path.to_owned(), is: what(&seen) }))
+            Err(io::Error::other(UnexpectedFileType::OfFolder { path: path.to_owned(), is: kind(&seen) }))
         }
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-fn no_file(seen: &Metadata) -> io::Error {
-    io::Error::other(UnexpectedFileType::OfFile { is: what(seen) })
+fn not_a_file(seen: &Metadata) -> io::Error {
+    io::Error::other(UnexpectedFileType::OfFile { is: kind(seen) })
 }
 
-fn what(seen: &Metadata) -> &'static str {
+fn kind(seen: &Metadata) -> &'static str {
     match seen.file_type() {
-        kind if kind.is_symlink() => "a link",
-        kind if kind.is_dir() => "a folder",
-        kind if kind.is_file() && !platform::is_own(seen) => "a file of another user",
-        kind if kind.is_file() => "a file",
+        file if file.is_symlink() => "a link",
+        file if file.is_dir() => "a folder",
+        file if file.is_file() && !platform::is_own(seen) => "a file of another user",
+        file if file.is_file() => "a file",
         _ => "a pipe, socket or device",
     }
 }
@@ -205,8 +205,8 @@ mod tests {
         ] {
             let written = || open_with(OpenOptions::new().append(true).create(true), &at(name));
             for refused in [open(&at(name)), written()] {
-                let told = refused.unwrap_err().to_string();
-                assert!(told.starts_with(what), "{name}: {told}");
+                let message = refused.unwrap_err().to_string();
+                assert!(message.starts_with(what), "{name}: {message}");
             }
         }
         assert_eq!(read(&at("huge")).unwrap_err().to_string(), "the file is longer than 64 MiB");

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use common::{events, run_started};
 use unstuck_core::event::{Conclusion, Event, Fact};
 use unstuck_core::id::Seq;
-use unstuck_store::{EventStore, Expected, ReadError, RunFolder, RunLog};
+use unstuck_store::{EventStore, ExpectedVersion, ReadError, RunDir, RunLog};
 
 fn main() {
     let base = std::env::var_os("UNSTUCK_BENCH_DIR").map_or_else(std::env::temp_dir, Into::into);
@@ -37,7 +37,7 @@ fn main() {
 }
 
 fn wanted(word: &str) -> bool {
-    std::env::var("UNSTUCK_BENCH_ONLY").map_or(true, |only| only.split(',').any(|it| it == word))
+    std::env::var("UNSTUCK_BENCH_ONLY").map_or(true, |only| only.split(',').any(|name| name == word))
 }
 
 fn row(measure: &str, figure: &str, limit: &str, ratio: f64, target: &str) {
@@ -81,7 +81,7 @@ fn durable_append(base: &Path) {
         let seq = log.head().seq;
         let batch = events(seq.0 + 1, [facts[round % facts.len()].clone()]);
         let start = Instant::now();
-        log.append(&batch, Expected::Exactly(seq)).expect("an append");
+        log.append(&batch, ExpectedVersion::Exactly(seq)).expect("an append");
         ours.push(start.elapsed());
 
         let record =
@@ -122,7 +122,7 @@ fn producers(base: &Path) {
             for _ in 0..producers {
                 scope.spawn(|| {
                     while start.elapsed() < time {
-                        log.append(&events(1, [fact.clone()]), Expected::Any).expect("an append");
+                        log.append(&events(1, [fact.clone()]), ExpectedVersion::Any).expect("an append");
                         count.fetch_add(1, Ordering::Relaxed);
                     }
                 });
@@ -133,7 +133,7 @@ fn producers(base: &Path) {
     // In turns, because the disk's pace changes from minute to minute.
     let rates: Vec<_> = (0..4).map(|round| (rate(1, round), rate(8, round), rate(64, round))).collect();
     let mean = |pick: fn(&(f64, f64, f64)) -> f64| rates.iter().map(pick).sum::<f64>() / rates.len() as f64;
-    let (one, eight, many) = (mean(|it| it.0), mean(|it| it.1), mean(|it| it.2));
+    let (one, eight, many) = (mean(|times| times.0), mean(|times| times.1), mean(|times| times.2));
     row("8 producers, against one", &format!("{eight:.0}/s"), &format!("{one:.0}/s"), eight / one, ">= 4 x");
     row("64 producers, against one", &format!("{many:.0}/s"), &format!("{one:.0}/s"), many / one, "");
 }
@@ -146,7 +146,7 @@ fn fill(log: &RunLog, count: u64) {
     while next <= count {
         let size = BATCH.min(count - next + 1);
         let batch = events(next, (0..size).map(|n| facts[(next + n) as usize % facts.len()].clone()));
-        log.append(&batch, Expected::Exactly(Seq(next - 1))).expect("an append");
+        log.append(&batch, ExpectedVersion::Exactly(Seq(next - 1))).expect("an append");
         next += size;
     }
 }
@@ -161,17 +161,17 @@ fn rate(value: f64) -> String {
 
 fn replay(base: &Path) {
     let count =
-        std::env::var("UNSTUCK_BENCH_EVENTS").ok().and_then(|it| it.parse().ok()).unwrap_or(1_000_000);
+        std::env::var("UNSTUCK_BENCH_EVENTS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
     let folder = in_folder::folder(base, "0123456789ab"); // as `run_started` names it
     let log = in_folder::create(&folder).expect("a new run");
-    log.append(&events(1, [run_started()]), Expected::Exactly(Seq(0))).expect("an append");
+    log.append(&events(1, [run_started()]), ExpectedVersion::Exactly(Seq(0))).expect("an append");
     let start = Instant::now();
     fill(&log, count);
     row("filling the log in durable batches of 24", &rate(per_second(count, start)), "", 0.0, "");
     log.save_checkpoint(log.head(), 1, vec![0; 10_000]).expect("a checkpoint");
     drop(log);
 
-    let size = |path: &Path| fs::metadata(path).map_or(0, |it| it.len()) as f64 / count as f64;
+    let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len()) as f64 / count as f64;
     println!(
         "  {:.0} B per event in the mirror, {:.0} in the store",
         size(&folder.mirror()),
@@ -192,9 +192,9 @@ fn database(path: &Path) -> sled::Db {
 }
 
 /// Writes the bytes of a store to another database, where a value is an event, and not a batch of them.
-fn split_up(folder: &RunFolder, count: u64, to: &Path) {
+fn split_up(folder: &RunDir, count: u64, to: &Path) {
     let (from, to) = (database(&folder.store()), database(to));
-    let all: Vec<u8> = from.iter().flat_map(|it| it.expect("good").1.to_vec()).collect();
+    let all: Vec<u8> = from.iter().flat_map(|entry| entry.expect("good").1.to_vec()).collect();
     let size = all.len() / usize::try_from(count).expect("it fits");
     for (at, value) in all.chunks_exact(size).take(usize::try_from(count).expect("it fits")).enumerate() {
         to.insert(at.to_be_bytes(), value).expect("an insert");
@@ -202,7 +202,7 @@ fn split_up(folder: &RunFolder, count: u64, to: &Path) {
     to.flush().expect("a flush");
 }
 
-fn replay_round(folder: &RunFolder, count: u64, split: &Path) {
+fn replay_round(folder: &RunDir, count: u64, split: &Path) {
     let start = Instant::now();
     let (log, opening) = in_folder::open_for_writing(folder).expect("a log");
     let opened = start.elapsed().as_secs_f64();
@@ -215,7 +215,7 @@ fn replay_round(folder: &RunFolder, count: u64, split: &Path) {
         let scan = |path: &Path| {
             let db = database(path);
             timed(count, || {
-                let bytes: usize = db.iter().map(|it| it.expect("good").1.len()).sum();
+                let bytes: usize = db.iter().map(|entry| entry.expect("good").1.len()).sum();
                 u64::from(bytes > 0) * count
             })
         };
@@ -261,7 +261,7 @@ fn processor_time() -> f64 {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = text.rsplit(')').next().unwrap_or_default();
     let ticks: u64 =
-        after_name.split_whitespace().skip(11).take(2).filter_map(|it| it.parse::<u64>().ok()).sum();
+        after_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     ticks as f64 / 100.0
 }
 

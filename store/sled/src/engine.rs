@@ -17,10 +17,10 @@ use unstuck_core::id::Seq;
 use unstuck_files::durable;
 use unstuck_files::platform;
 use unstuck_files::safe_open::{self, FileError, LINE_MAX};
-use unstuck_store::envelope;
 use unstuck_store::event_store::ReadError;
+use unstuck_store::record;
 
-use crate::waker::Waker;
+use crate::flush_watchdog::FlushWatchdog;
 
 /// Maximum bytes that sled keeps in memory. Its default is a gigabyte.
 const CACHE_BYTES: u64 = 1 << 20;
@@ -28,7 +28,7 @@ const CACHE_BYTES: u64 = 1 << 20;
 const FLUSH_EVERY_MS: u64 = 500;
 /// Maximum time to wait for a database that is being closed.
 const CLOSING_MAX: Duration = Duration::from_secs(2);
-/// Our thread that opens, the waker, the flusher of sled and the seven of its pool.
+/// Our thread that opens, the watchdog, the flusher of sled and the seven of its pool.
 const THREADS: usize = 10;
 
 /// Why the engine did not do what it was asked.
@@ -55,7 +55,7 @@ pub(crate) struct Engine {
     /// sled's data file once more: its own `flush` does not reach the platter, `fdatasync` does.
     data: File,
     /// Taken out only when it is dropped.
-    waker: Option<Waker>,
+    watchdog: Option<FlushWatchdog>,
 }
 
 impl Engine {
@@ -71,14 +71,15 @@ impl Engine {
             other => other,
         })?;
         let data = platform::open_to_sync(&file).map_err(EngineError::Io);
-        let (data, waker) = match data.and_then(|data| Ok((data, Waker::start(&db)?))) {
+        let watch = || FlushWatchdog::start(flush_starter(db.clone())).map_err(EngineError::Io);
+        let (data, watchdog) = match data.and_then(|data| Ok((data, watch()?))) {
             Ok(made) => made,
             Err(error) => {
                 close(db);
                 return Err(error);
             }
         };
-        let engine = Self { db: Some(db), data, waker: Some(waker) };
+        let engine = Self { db: Some(db), data, watchdog: Some(watchdog) };
         if is_new {
             engine.data.sync_all().and_then(|()| platform::sync_folder(folder)).map_err(EngineError::Io)?;
         }
@@ -148,8 +149,8 @@ impl Engine {
 
     /// Hands everything that was inserted to the operating system.
     pub(crate) fn flush(&self) -> Result<(), EngineError> {
-        let waker = self.waker.as_ref().expect("taken out only when dropped");
-        waker.guard(|| fenced(|| self.db().flush()))?.map(|_| ()).map_err(EngineError::from)
+        let watchdog = self.watchdog.as_ref().expect("taken out only when dropped");
+        watchdog.guard(|| fenced(|| self.db().flush()))?.map(|_| ()).map_err(EngineError::from)
     }
 
     /// Makes everything that was flushed survive a loss of power.
@@ -159,21 +160,22 @@ impl Engine {
 
     /// Returns the place of the last record, without a look at what is before it.
     pub(crate) fn last(&self) -> Result<Option<Seq>, EngineError> {
-        let Some(value) = fenced(|| self.db().last())??.map(Value::of).transpose()? else { return Ok(None) };
+        let entry = fenced(|| self.db().last())??;
+        let Some(value) = entry.map(BatchValue::from_entry).transpose()? else { return Ok(None) };
         let first = value.next;
         Ok(Some(value.last().map_or(first, |(seq, _)| seq)))
     }
 
     /// Returns the bytes of a record.
     pub(crate) fn get(&self, seq: Seq) -> Result<Option<Vec<u8>>, EngineError> {
-        let found = self.value_with(seq)?.and_then(|mut value| value.find(|(at, _)| *at == seq));
-        Ok(found.map(|(_, record)| record.to_vec()))
+        let record = self.value_with(seq)?.and_then(|mut value| value.find(|(at, _)| *at == seq));
+        Ok(record.map(|(_, bytes)| bytes.to_vec()))
     }
 
     /// Returns the value that holds a record, if one exists.
-    fn value_with(&self, seq: Seq) -> Result<Option<Value>, EngineError> {
-        let found = fenced(|| self.db().range(..=seq.0.to_be_bytes()).next_back().transpose())??;
-        found.map(Value::of).transpose()
+    fn value_with(&self, seq: Seq) -> Result<Option<BatchValue>, EngineError> {
+        let entry = fenced(|| self.db().range(..=seq.0.to_be_bytes()).next_back().transpose())??;
+        entry.map(BatchValue::from_entry).transpose()
     }
 
     /// Reads the records from `from` on.
@@ -217,11 +219,11 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // sled also flushes when it is closed, but the waker does not watch that flush.
+        // sled also flushes when it is closed, but the watchdog does not watch that flush.
         if let Err(error) = self.flush() {
             tracing::debug!("the last flush failed: {error}");
         }
-        self.waker = None; // It holds the database open.
+        self.watchdog = None; // It holds the database open.
         if let Some(db) = self.db.take() {
             close(db);
         }
@@ -288,31 +290,31 @@ fn parse_key(key: &[u8]) -> Result<Seq, EngineError> {
 pub(crate) struct Scan<'a> {
     values: sled::Iter,
     from: Seq,
-    value: Option<Value>,
+    value: Option<BatchValue>,
     /// The database is not closed meanwhile.
     _open: &'a Engine,
 }
 
 /// A value, of which the records are taken one after another, each with its place.
-struct Value {
+struct BatchValue {
     bytes: sled::IVec,
     at: usize,
     next: Seq,
 }
 
-impl Value {
-    fn of((key, bytes): (sled::IVec, sled::IVec)) -> Result<Self, EngineError> {
+impl BatchValue {
+    fn from_entry((key, bytes): (sled::IVec, sled::IVec)) -> Result<Self, EngineError> {
         Ok(Self { bytes, at: 0, next: parse_key(&key)? })
     }
 }
 
-impl Iterator for Value {
+impl Iterator for BatchValue {
     type Item = (Seq, sled::IVec);
 
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
         // Where a length is wrong the rest is one record, which then has a wrong hash.
-        let length = envelope::first_length(rest).unwrap_or(rest.len());
+        let length = record::first_length(rest).unwrap_or(rest.len());
         let record = if length == self.bytes.len() {
             self.bytes.clone()
         } else {
@@ -333,8 +335,8 @@ impl Iterator for Scan<'_> {
             if let Some(record) = records.find(|(seq, _)| *seq >= self.from) {
                 return Some(Ok(record));
             }
-            let read = fenced(|| self.values.next()).and_then(|it| Ok(it.transpose()?));
-            match read.and_then(|it| it.map(Value::of).transpose()) {
+            let read = fenced(|| self.values.next()).and_then(|entry| Ok(entry.transpose()?));
+            match read.and_then(|entry| entry.map(BatchValue::from_entry).transpose()) {
                 Ok(Some(value)) => self.value = Some(value),
                 Ok(None) => return None,
                 Err(error) => return Some(Err(error.into())),
@@ -347,7 +349,7 @@ impl From<sled::Error> for EngineError {
     fn from(error: sled::Error) -> Self {
         match error {
             sled::Error::Io(source) if source.to_string().contains("could not acquire lock") => Self::Locked,
-            sled::Error::Io(source) => Self::Io(as_it_was(source)),
+            sled::Error::Io(source) => Self::Io(original_error(source)),
             sled::Error::Corruption { .. } => Self::Broken("a checksum does not fit".to_owned()),
             other => Self::Broken(other.to_string()),
         }
@@ -355,7 +357,7 @@ impl From<sled::Error> for EngineError {
 }
 
 /// Returns the system error that sled copied: the copy has only its debug text, `Os { code: 28, ...`.
-fn as_it_was(copied: io::Error) -> io::Error {
+fn original_error(copied: io::Error) -> io::Error {
     let text = copied.to_string();
     let code = text.split_once("Os { code: ").and_then(|(_, rest)| rest.split_once(','));
     code.and_then(|(code, _)| code.parse().ok()).map_or(copied, io::Error::from_raw_os_error)
@@ -367,6 +369,17 @@ impl From<EngineError> for ReadError {
             EngineError::Io(source) => Self::Io { what: "store/db".to_owned(), source },
             EngineError::InFile(FileError { path, source }) => Self::io(&path)(source),
             other => Self::EngineFailed { at: None, detail: other.to_string() },
+        }
+    }
+}
+
+/// Returns what starts a flush without waiting for it. That ends with the flush that it helps.
+fn flush_starter(db: sled::Db) -> impl Fn() + Send + 'static {
+    move || {
+        let db = db.clone();
+        let helper = thread::Builder::new().name("unstuck-flush".to_owned());
+        if let Err(error) = helper.spawn(move || drop(fenced(move || db.flush()))) {
+            tracing::debug!("no thread to wake a flush with: {error}");
         }
     }
 }
@@ -428,8 +441,9 @@ mod tests {
 
     use super::*;
     use unstuck_store::blobs::MemoryBlobs;
-    use unstuck_store::chain::{self, Head, Json};
-    use unstuck_store::event_store::Expected;
+    use unstuck_store::chain::{self, WantJson};
+    use unstuck_store::event_store::ExpectedVersion;
+    use unstuck_store::event_store::Head;
 
     fn records(count: u64) -> Vec<Vec<u8>> {
         let facts = (1..=count).map(|seq| Event {
@@ -438,8 +452,8 @@ mod tests {
             fact: Observation::DeadlinePassed.into(),
         });
         let prepared =
-            chain::prepare(&facts.collect::<Vec<_>>(), &MemoryBlobs::default(), Json::Unwanted).unwrap();
-        let sealed = chain::seal(prepared, Expected::Any, &mut Head::default(), Epoch(1)).unwrap();
+            chain::prepare(&facts.collect::<Vec<_>>(), &MemoryBlobs::default(), WantJson::Unwanted).unwrap();
+        let sealed = chain::seal(prepared, ExpectedVersion::Any, &mut Head::default(), Epoch(1)).unwrap();
         sealed.iter().map(|sealed| sealed.record.to_bytes()).collect()
     }
 

@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::id::RunId;
 use unstuck_files::platform;
 use unstuck_files::safe_open;
-use unstuck_store::run_folder::RunFolder;
+use unstuck_store::run_dir::RunDir;
 
 /// The name of its file.
 pub(crate) const INDEX: &str = "index";
 
 /// A line of the index for a log that was opened for writing.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Opened {
+pub(crate) struct OpenNotice {
     pub(crate) opened: RunId,
 }
 
 /// Notes in the index that the log of a run was opened for writing, so that a list of runs looks at it again.
-pub(crate) fn note_opened(folder: &RunFolder) {
+pub(crate) fn note_opened(folder: &RunDir) {
     let runs = folder.path().parent().filter(|runs| runs.ends_with("runs"));
     let Some(project) = runs.and_then(Path::parent) else { return };
-    let noted = serde_json::to_vec(&Opened { opened: folder.run().clone() }).map_err(io::Error::from);
-    if let Err(error) = noted.and_then(|line| append(&project.join(INDEX), line)) {
+    let line = serde_json::to_vec(&OpenNotice { opened: folder.run().clone() }).map_err(io::Error::from);
+    if let Err(error) = line.and_then(|line| append(&project.join(INDEX), line)) {
         tracing::debug!("the index does not say that run {} was opened: {error}", folder.run());
     }
 }

@@ -10,31 +10,30 @@ use unstuck_files::durable;
 use unstuck_files::platform;
 use unstuck_files::read::{Read, is_absence};
 use unstuck_files::safe_open;
-use unstuck_store::blobs::FolderBlobs;
-use unstuck_store::chain::Head;
+use unstuck_store::blobs::DirBlobs;
 use unstuck_store::checkpoint::Checkpoint;
-use unstuck_store::event_store::ReadError;
+use unstuck_store::event_store::{Head, ReadError};
 use unstuck_store::lease::FileLease;
-use unstuck_store::opening::{Finding, OpenError, Opening};
-use unstuck_store::run_folder::{FORMAT_VERSION, Format, RunFolder};
+use unstuck_store::recovery::{OpenError, RecoveryReport, Repair};
+use unstuck_store::run_dir::{FORMAT_VERSION, FormatFile, RunDir};
 use unstuck_store::run_log::{ReadLog, RunLog};
 
-use crate::before::Before;
-use crate::beginning;
 use crate::engine::Engine;
 use crate::index;
-use crate::merged::{self, Merged};
+use crate::open_backup::OpenBackup;
 use crate::open_error::{self, NO_EVENT};
 use crate::reconcile::{self, Reconciler};
+use crate::run_start;
+use crate::salvage::{self, SalvageReport};
 use crate::sled_events::SledEvents;
-use crate::unmirrored::SledFiles;
+use crate::store_tail::SledFiles;
 
 /// Creates the log of a new run, or creates it again where an earlier creation was cut short.
 ///
 /// # Errors
 ///
 /// The run has a log already, or may have one that cannot be read.
-pub(crate) fn create(folder: &RunFolder) -> Result<RunLog, OpenError> {
+pub(crate) fn create(folder: &RunDir) -> Result<RunLog, OpenError> {
     let failed = open_error::io(folder);
     check_free(folder)?;
     durable::create_folder(folder.path()).map_err(&failed)?;
@@ -45,17 +44,17 @@ pub(crate) fn create(folder: &RunFolder) -> Result<RunLog, OpenError> {
     let engine = Engine::open(&folder.store()).map_err(|error| open_error::from_engine(folder, error))?;
     File::create_new(folder.mirror()).map_err(&failed)?;
     // Last, so that a run without it and without an event is one whose creation was cut short.
-    Format::write(folder).map_err(&failed)?;
-    let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
+    FormatFile::write(folder).map_err(&failed)?;
+    let blobs = Arc::new(DirBlobs::new(folder.blobs()));
     assemble(folder, Arc::new(engine), blobs, lease, Head::default()).map_err(failed)
 }
 
 /// Returns whether there is a run, or may be one: anything but a missing folder and an unfinished creation.
-pub(crate) fn has_begun(folder: &RunFolder) -> bool {
-    !matches!(beginning::is_free(folder), Read::Found(true))
+pub(crate) fn has_begun(folder: &RunDir) -> bool {
+    !matches!(run_start::is_free(folder), Read::Found(true))
 }
 
-fn check_free(folder: &RunFolder) -> Result<(), OpenError> {
+fn check_free(folder: &RunDir) -> Result<(), OpenError> {
     match has_begun(folder) {
         true => Err(OpenError::Exists { path: folder.path().to_owned() }),
         false => Ok(()),
@@ -63,14 +62,14 @@ fn check_free(folder: &RunFolder) -> Result<(), OpenError> {
 }
 
 /// Opens the log of a run to append to it, and says what was repaired.
-pub(crate) fn open_for_writing(folder: &RunFolder) -> Result<(RunLog, Opening), OpenError> {
-    let (Opened { lease, engine, blobs, head }, findings) = Opened::mended(folder)?;
+pub(crate) fn open_for_writing(folder: &RunDir) -> Result<(RunLog, RecoveryReport), OpenError> {
+    let (OpenedLog { lease, engine, blobs, head }, repairs) = OpenedLog::repair(folder)?;
     let log = assemble(folder, Arc::new(engine), blobs, lease, head);
-    Ok((log.map_err(open_error::io(folder))?, Opening { findings }))
+    Ok((log.map_err(open_error::io(folder))?, RecoveryReport { repairs }))
 }
 
 /// Opens the log of a run to read it, also while another process appends to it.
-pub(crate) fn open_for_reading(folder: &RunFolder) -> Result<ReadLog, OpenError> {
+pub(crate) fn open_for_reading(folder: &RunDir) -> Result<ReadLog, OpenError> {
     check_there(folder)?;
     check_names(folder)?;
     let path = folder.mirror();
@@ -81,8 +80,8 @@ pub(crate) fn open_for_reading(folder: &RunFolder) -> Result<ReadLog, OpenError>
 }
 
 /// Returns a reader of a log.
-fn reader(folder: &RunFolder) -> ReadLog {
-    ReadLog::of(folder, Arc::new(SledFiles))
+fn reader(folder: &RunDir) -> ReadLog {
+    ReadLog::new(folder, Arc::new(SledFiles))
 }
 
 /// Writes the lines of all intact events, and leaves out the rest. The caller holds the lease, or the run is not
@@ -91,8 +90,8 @@ fn reader(folder: &RunFolder) -> ReadLog {
 /// # Errors
 ///
 /// A file cannot be read, a line is of a newer version, or `out` cannot be written.
-pub(crate) fn salvage(folder: &RunFolder, out: &mut dyn Write) -> Result<Merged, ReadError> {
-    merged::write(folder, &FolderBlobs::new(folder.blobs()), out)
+pub(crate) fn salvage(folder: &RunDir, out: &mut dyn Write) -> Result<SalvageReport, ReadError> {
+    salvage::write(folder, &DirBlobs::new(folder.blobs()), out)
 }
 
 /// Rebuilds the store from all intact events of the mirror and of the damaged store's files. Keeps the old files, and
@@ -101,56 +100,56 @@ pub(crate) fn salvage(folder: &RunFolder, out: &mut dyn Write) -> Result<Merged,
 /// # Errors
 ///
 /// There is no event, or a file cannot be read; nothing is changed then.
-pub(crate) fn rebuild_store(folder: &RunFolder) -> Result<(RunLog, Opening), OpenError> {
+pub(crate) fn rebuild_store(folder: &RunDir) -> Result<(RunLog, RecoveryReport), OpenError> {
     let failed = open_error::io(folder);
     check_there(folder)?;
     check_names(folder)?;
     let (lease, _) = FileLease::acquire_run(folder).map_err(|error| open_error::from_lease(folder, error))?;
     let lines = durable::temporary_beside(&folder.mirror());
     let merged = merge_into(folder, &lines)?;
-    let mut findings = Vec::new();
+    let mut repairs = Vec::new();
     let store = folder.store();
     let aside = store.exists().then(|| durable::set_aside(&store, "damaged"));
     let aside = aside.transpose().map_err(&failed)?;
-    let Merged { head, found, ends_in_store, .. } = merged;
-    findings.push(Finding::StoreRebuilt { aside, events: head.seq, found, ends_in_store });
+    let SalvageReport { head, found, ends_in_store, .. } = merged;
+    repairs.push(Repair::StoreRebuilt { aside, events: head.seq, found, ends_in_store });
     if let Some(aside) = put_lines(folder, &lines, merged.is_damaged).map_err(&failed)? {
-        findings.push(Finding::MirrorRebuilt { aside: Some(aside) });
+        repairs.push(Repair::MirrorRebuilt { aside: Some(aside) });
     }
     let log = fill(folder, lease)?;
     if folder.lacks_format() {
-        Format::write(folder).map_err(&failed)?;
+        FormatFile::write(folder).map_err(&failed)?;
     }
-    findings.extend(behind(&merged));
-    Ok((log, Opening { findings }))
+    repairs.extend(lost_after_merge(&merged));
+    Ok((log, RecoveryReport { repairs }))
 }
 
 /// Writes the mirror again from the store, for a run whose mirror is damaged. The old mirror is kept aside.
-pub(crate) fn rebuild_mirror(folder: &RunFolder) -> Result<Opening, OpenError> {
+pub(crate) fn rebuild_mirror(folder: &RunDir) -> Result<RecoveryReport, OpenError> {
     check_there(folder)?;
     let _lease = FileLease::acquire_run(folder).map_err(|error| open_error::from_lease(folder, error))?;
     let engine = Engine::open(&folder.store()).map_err(|error| open_error::from_engine(folder, error))?;
-    let blobs = FolderBlobs::new(folder.blobs());
+    let blobs = DirBlobs::new(folder.blobs());
     let mut reconciler =
-        Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new(), aside: None };
+        Reconciler { folder, engine: &engine, blobs: &blobs, repairs: Vec::new(), aside: None };
     reconciler.rewrite_mirror()?;
-    Ok(Opening { findings: reconciler.findings })
+    Ok(RecoveryReport { repairs: reconciler.repairs })
 }
 
 /// Makes the store of a run that has a mirror and nothing else.
-fn fill(folder: &RunFolder, lease: FileLease) -> Result<RunLog, OpenError> {
+fn fill(folder: &RunDir, lease: FileLease) -> Result<RunLog, OpenError> {
     let failed = open_error::io(folder);
     let engine = Engine::open(&folder.store()).map_err(|error| open_error::from_engine(folder, error))?;
-    let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
-    let reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new(), aside: None };
+    let blobs = Arc::new(DirBlobs::new(folder.blobs()));
+    let reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, repairs: Vec::new(), aside: None };
     let head = reconciler.fill()?;
-    lease.raise_above(head.epoch).map_err(&failed)?;
+    lease.bump_epoch(head.epoch).map_err(&failed)?;
     assemble(folder, Arc::new(engine), blobs, lease, head).map_err(failed)
 }
 
 /// Creates a run from the events in `lines`, each checked. Until all of it is written it has a name that no
 /// command takes for a run.
-pub(crate) fn create_from(folder: &RunFolder, lines: &mut dyn io::Read) -> Result<RunLog, OpenError> {
+pub(crate) fn create_from(folder: &RunDir, lines: &mut dyn io::Read) -> Result<RunLog, OpenError> {
     let failed = open_error::io(folder);
     // The remains of a run whose log is gone stay.
     if has_begun(folder) && !is_gone(folder) {
@@ -166,7 +165,7 @@ pub(crate) fn create_from(folder: &RunFolder, lines: &mut dyn io::Read) -> Resul
 }
 
 /// Writes a complete log of `lines` to a folder that nothing else uses.
-fn fill_from(made: &RunFolder, lines: &mut dyn io::Read) -> Result<(), OpenError> {
+fn fill_from(made: &RunDir, lines: &mut dyn io::Read) -> Result<(), OpenError> {
     let failed = open_error::io(made);
     durable::create_folder(made.path()).map_err(&failed)?;
     let (lease, _) = FileLease::acquire_run(made).map_err(|error| open_error::from_lease(made, error))?;
@@ -176,11 +175,11 @@ fn fill_from(made: &RunFolder, lines: &mut dyn io::Read) -> Result<(), OpenError
     // A log that this version cannot read to its end is not let in.
     log.verify().map_err(|error| open_error::from_read(made, error))?;
     drop(log);
-    Format::write(made).map_err(&failed)
+    FormatFile::write(made).map_err(&failed)
 }
 
 /// Moves a complete log to its place, where remains of one that is gone may be.
-fn put_in_place(made: &RunFolder, folder: &RunFolder) -> Result<(), OpenError> {
+fn put_in_place(made: &RunDir, folder: &RunDir) -> Result<(), OpenError> {
     let failed = open_error::io(folder);
     if fs::symlink_metadata(folder.path()).is_err() {
         fs::rename(made.path(), folder.path()).map_err(&failed)?;
@@ -191,7 +190,7 @@ fn put_in_place(made: &RunFolder, folder: &RunFolder) -> Result<(), OpenError> {
         if fs::symlink_metadata(made.blobs()).is_ok() {
             move_files(&made.blobs(), &folder.blobs()).map_err(&failed)?;
         }
-        Format::write(folder).map_err(&failed)?;
+        FormatFile::write(folder).map_err(&failed)?;
         // The mirror last: a store without one is completed when it is opened.
         fs::rename(made.store(), folder.store()).map_err(&failed)?;
         fs::rename(made.mirror(), folder.mirror()).map_err(&failed)?;
@@ -200,10 +199,10 @@ fn put_in_place(made: &RunFolder, folder: &RunFolder) -> Result<(), OpenError> {
 }
 
 /// Adds to a run what `lines` hold beyond its last event. Returns that event, too.
-pub(crate) fn extend_from(folder: &RunFolder, lines: &mut dyn io::Read) -> Result<(RunLog, Seq), OpenError> {
+pub(crate) fn extend_from(folder: &RunDir, lines: &mut dyn io::Read) -> Result<(RunLog, Seq), OpenError> {
     let failed = open_error::io(folder);
-    let (Opened { lease, engine, blobs, head }, _) = Opened::mended(folder)?;
-    let reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, findings: Vec::new(), aside: None };
+    let (OpenedLog { lease, engine, blobs, head }, _) = OpenedLog::repair(folder)?;
+    let reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, repairs: Vec::new(), aside: None };
     let copy = durable::temporary_beside(&folder.mirror());
     let end = File::create_new(&copy)
         .and_then(|mut file| io::copy(lines, &mut file))
@@ -211,13 +210,13 @@ pub(crate) fn extend_from(folder: &RunFolder, lines: &mut dyn io::Read) -> Resul
         .and_then(|_| reconciler.extend(head, &copy));
     let _moved_where_all_is_well = fs::remove_file(&copy);
     let end = end?;
-    lease.raise_above(end.epoch).map_err(&failed)?;
+    lease.bump_epoch(end.epoch).map_err(&failed)?;
     let log = assemble(folder, Arc::new(engine), blobs, lease, end).map_err(failed)?;
     Ok((log, head.seq))
 }
 
 /// Removes a run and everything that belongs to it. `lease` is the lease of the run.
-pub(crate) fn delete(folder: &RunFolder, lease: FileLease) -> Result<(), OpenError> {
+pub(crate) fn delete(folder: &RunDir, lease: FileLease) -> Result<(), OpenError> {
     let failed = open_error::io(folder);
     // Under another name first: a removal that is cut short leaves no half of a run, but what
     // `Project::remove_unfinished` removes.
@@ -228,9 +227,9 @@ pub(crate) fn delete(folder: &RunFolder, lease: FileLease) -> Result<(), OpenErr
 }
 
 fn assemble(
-    folder: &RunFolder,
+    folder: &RunDir,
     engine: Arc<Engine>,
-    blobs: Arc<FolderBlobs>,
+    blobs: Arc<DirBlobs>,
     lease: FileLease,
     head: Head,
 ) -> io::Result<RunLog> {
@@ -241,17 +240,17 @@ fn assemble(
 }
 
 /// The parts of a log, once store and mirror are the same.
-struct Opened {
+struct OpenedLog {
     lease: FileLease,
     engine: Engine,
-    blobs: Arc<FolderBlobs>,
+    blobs: Arc<DirBlobs>,
     head: Head,
 }
 
-impl Opened {
+impl OpenedLog {
     /// Takes the lease, and brings store and mirror together. Where that is refused both are what they were, but of a store
     /// that is too large to be kept meanwhile.
-    fn mended(folder: &RunFolder) -> Result<(Self, Vec<Finding>), OpenError> {
+    fn repair(folder: &RunDir) -> Result<(Self, Vec<Repair>), OpenError> {
         check_there(folder)?;
         check_names(folder)?;
         let (lease, from) =
@@ -260,62 +259,62 @@ impl Opened {
         let store = folder.store();
         safe_open::check_folder(&store).map_err(&failed)?;
         let unfinished = Engine::set_unfinished_snapshots_aside(&store).map_err(&failed)?;
-        let before = Before::remember(folder).map_err(open_error::in_file(folder))?;
+        let backup = OpenBackup::create(folder).map_err(open_error::in_file(folder))?;
         let mut aside = None;
-        let opened = Self::brought_together(folder, &mut aside);
-        let (engine, blobs, head, mended) = match opened {
+        let opened = Self::reconcile(folder, &mut aside);
+        let (engine, blobs, head, repaired) = match opened {
             Ok(opened) => opened,
             Err(error) if open_error::is_of_damage(&error) => {
-                let is_put_back = before.put_back(aside.as_deref()).map_err(open_error::in_file(folder))?;
-                return Err(open_error::looked_at_again(error, folder, is_put_back));
+                let is_restored = backup.restore(aside.as_deref()).map_err(open_error::in_file(folder))?;
+                return Err(open_error::revalidate(error, folder, is_restored));
             }
             // The files may belong to another process; new files in their place would not be locked.
             Err(error) => {
-                let _best_effort = before.forget();
+                let _best_effort = backup.discard();
                 return Err(error);
             }
         };
-        before.forget().map_err(&failed)?;
-        let taken = from.map(|from| Finding::LeaseTakenOver { from }).into_iter();
-        let healed = unfinished.into_iter().map(|aside| Finding::Healed { aside });
-        let mut findings: Vec<_> = taken.chain(healed).chain(mended).collect();
+        backup.discard().map_err(&failed)?;
+        let taken = from.map(|from| Repair::LeaseTakenOver { from }).into_iter();
+        let healed = unfinished.into_iter().map(|aside| Repair::Healed { aside });
+        let mut repairs: Vec<_> = taken.chain(healed).chain(repaired).collect();
         if folder.lacks_format() {
-            Format::write(folder).map_err(&failed)?;
-            findings.push(Finding::FormatWritten);
+            FormatFile::write(folder).map_err(&failed)?;
+            repairs.push(Repair::FormatWritten);
         }
-        for finding in &findings {
-            tracing::info!(run = %folder.run(), "{finding}");
+        for repair in &repairs {
+            tracing::info!(run = %folder.run(), "{repair}");
         }
-        lease.raise_above(head.epoch).map_err(failed)?;
-        Ok((Self { lease, engine, blobs, head }, findings))
+        lease.bump_epoch(head.epoch).map_err(failed)?;
+        Ok((Self { lease, engine, blobs, head }, repairs))
     }
 
     /// Opens the database, and makes it and the mirror the same. `aside` becomes where the mirror was moved to, if it was.
-    fn brought_together(
-        folder: &RunFolder,
+    fn reconcile(
+        folder: &RunDir,
         aside: &mut Option<PathBuf>,
-    ) -> Result<(Engine, Arc<FolderBlobs>, Head, Vec<Finding>), OpenError> {
+    ) -> Result<(Engine, Arc<DirBlobs>, Head, Vec<Repair>), OpenError> {
         let failed = open_error::io(folder);
-        let blobs = Arc::new(FolderBlobs::new(folder.blobs()));
+        let blobs = Arc::new(DirBlobs::new(folder.blobs()));
         blobs.remove_unfinished().map_err(&failed)?;
 
         let completed = reconcile::complete_mirror(folder, &blobs, aside)?;
-        let findings = completed.findings(aside.as_deref());
+        let repairs = completed.repairs(aside.as_deref());
         let engine = Engine::open(&folder.store()).map_err(|error| open_error::from_engine(folder, error))?;
         let mut reconciler =
-            Reconciler { folder, engine: &engine, blobs: &blobs, findings, aside: aside.take() };
+            Reconciler { folder, engine: &engine, blobs: &blobs, repairs, aside: aside.take() };
         let head = reconciler.reconcile(Checkpoint::load(&folder.checkpoint()).as_ref(), completed.known);
         *aside = reconciler.aside;
-        let findings = reconciler.findings;
-        head.map(|head| (engine, blobs, head, findings))
+        let repairs = reconciler.repairs;
+        head.map(|head| (engine, blobs, head, repairs))
     }
 }
 
 /// Writes the intact events of a log to the new file `lines`.
-fn merge_into(folder: &RunFolder, lines: &Path) -> Result<Merged, OpenError> {
+fn merge_into(folder: &RunDir, lines: &Path) -> Result<SalvageReport, OpenError> {
     let failed = open_error::io(folder);
     let mut file = File::create_new(lines).map_err(&failed)?;
-    let merged = merged::write(folder, &FolderBlobs::new(folder.blobs()), &mut file)
+    let merged = salvage::write(folder, &DirBlobs::new(folder.blobs()), &mut file)
         .map_err(|error| open_error::from_read(folder, error))
         .and_then(|merged| match merged.head.seq {
             Seq(0) => Err(open_error::corrupt(folder, Seq(1), NO_EVENT.to_owned())),
@@ -328,7 +327,7 @@ fn merge_into(folder: &RunFolder, lines: &Path) -> Result<Merged, OpenError> {
 }
 
 /// Replaces the lines of the mirror. Keeps damaged ones, and returns their path.
-fn put_lines(folder: &RunFolder, lines: &Path, is_damaged: bool) -> io::Result<Option<PathBuf>> {
+fn put_lines(folder: &RunDir, lines: &Path, is_damaged: bool) -> io::Result<Option<PathBuf>> {
     let mirror = folder.mirror();
     let aside = if is_damaged { Some(durable::set_aside(&mirror, "damaged")?) } else { None };
     fs::rename(lines, &mirror)?;
@@ -336,20 +335,20 @@ fn put_lines(folder: &RunFolder, lines: &Path, is_damaged: bool) -> io::Result<O
 }
 
 /// Names what is known to be lost behind what was merged, if there is something.
-fn behind(merged: &Merged) -> Option<Finding> {
+fn lost_after_merge(merged: &SalvageReport) -> Option<Repair> {
     let why = "neither events.jsonl nor a file of the store has them whole";
     let after = merged.head.seq;
     let unknown = || {
         let why = "a line of events.jsonl behind it is damaged".to_owned();
-        Finding::TailDropped { after, known: None, aside: None, why }
+        Repair::TailDropped { after, known: None, aside: None, why }
     };
-    open_error::lost(after, merged.known, why).or_else(|| (merged.behind > 0).then(unknown))
+    open_error::lost_range(after, merged.known, why).or_else(|| (merged.behind > 0).then(unknown))
 }
 
 /// Checks that there is a log, and that this program reads it. Where the file that says so is lost, the records do.
-pub(crate) fn check_there(folder: &RunFolder) -> Result<(), OpenError> {
+pub(crate) fn check_there(folder: &RunDir) -> Result<(), OpenError> {
     let run = || folder.run().to_string();
-    let format = Format::read(folder);
+    let format = FormatFile::read(folder);
     match format.map_err(|source| OpenError::Io { run: run(), path: folder.format(), source })? {
         Some(newer) if newer.format > FORMAT_VERSION => {
             let detail = format!(
@@ -377,8 +376,8 @@ pub(crate) fn check_there(folder: &RunFolder) -> Result<(), OpenError> {
 }
 
 /// Says whether all events of a run are gone.
-fn is_gone(folder: &RunFolder) -> bool {
-    let has_none = |merged: Merged| merged.head.seq == Seq(0);
+fn is_gone(folder: &RunDir) -> bool {
+    let has_none = |merged: SalvageReport| merged.head.seq == Seq(0);
     match check_there(folder) {
         Ok(()) => salvage(folder, &mut io::sink()).is_ok_and(has_none),
         Err(error) => matches!(error, OpenError::Gone { .. } | OpenError::NotFound { .. }),
@@ -386,7 +385,7 @@ fn is_gone(folder: &RunFolder) -> bool {
 }
 
 /// Moves what is left of a log that is gone out of the way of one that is read in. Returns what was where, and where it is.
-fn set_remains_aside(folder: &RunFolder) -> io::Result<Vec<(PathBuf, PathBuf)>> {
+fn set_remains_aside(folder: &RunDir) -> io::Result<Vec<(PathBuf, PathBuf)>> {
     let mirror = folder.mirror();
     if !folder.has_lines() && mirror.exists() {
         fs::remove_file(&mirror)?;
@@ -406,7 +405,7 @@ fn move_files(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Removes the files of a log whose creation was cut short: `format` first, so that it stays unfinished until all are gone.
-fn remove_unfinished(folder: &RunFolder) -> io::Result<()> {
+fn remove_unfinished(folder: &RunDir) -> io::Result<()> {
     let gone = |removed: io::Result<()>| match removed {
         Err(error) if !is_absence(&error) => Err(error),
         _ => Ok(()),
@@ -417,8 +416,8 @@ fn remove_unfinished(folder: &RunFolder) -> io::Result<()> {
 }
 
 /// Makes sure that the folder, the first event and the lease name the same run.
-fn check_names(folder: &RunFolder) -> Result<(), OpenError> {
-    match beginning::other_run(folder) {
+fn check_names(folder: &RunDir) -> Result<(), OpenError> {
+    match run_start::other_run(folder) {
         None => Ok(()),
         Some((what, named)) => {
             let (run, path) = (folder.run().to_string(), folder.path().to_owned());
@@ -428,12 +427,13 @@ fn check_names(folder: &RunFolder) -> Result<(), OpenError> {
 }
 
 /// Names what is left of a run whose log is gone.
-fn left_in(folder: &RunFolder) -> String {
+fn left_in(folder: &RunDir) -> String {
     let entries = fs::read_dir(folder.path()).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.map(|it| it.file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     let saved = Checkpoint::load(&folder.checkpoint());
-    let saved = saved.map_or_else(String::new, |it| format!(" (of event {})", it.seq));
-    names.iter_mut().filter(|it| *it == "checkpoint").for_each(|it| it.push_str(&saved));
+    let saved = saved.map_or_else(String::new, |checkpoint| format!(" (of event {})", checkpoint.seq));
+    names.iter_mut().filter(|name| *name == "checkpoint").for_each(|name| name.push_str(&saved));
     names.join(", ")
 }

@@ -4,29 +4,29 @@ use std::io;
 
 use unstuck_core::id::Seq;
 use unstuck_files::safe_open::FileError;
-use unstuck_store::blobs::FolderBlobs;
+use unstuck_store::blobs::DirBlobs;
 use unstuck_store::event_store::ReadError;
 use unstuck_store::lease::AcquireError;
-use unstuck_store::opening::{Finding, OpenError, Rest};
-use unstuck_store::run_folder::RunFolder;
+use unstuck_store::recovery::{OpenError, Repair, SalvageState};
+use unstuck_store::run_dir::RunDir;
 
 use crate::engine::EngineError;
-use crate::merged;
+use crate::salvage;
 
 /// The message about a log that had events.
 pub(crate) const NO_EVENT: &str = "neither events.jsonl nor a file of the store holds a whole event";
 
-pub(crate) fn io(folder: &RunFolder) -> impl Fn(io::Error) -> OpenError {
+pub(crate) fn io(folder: &RunDir) -> impl Fn(io::Error) -> OpenError {
     let (run, path) = (folder.run().to_string(), folder.path().to_owned());
     move |source| OpenError::Io { run: run.clone(), path: path.clone(), source }
 }
 
-pub(crate) fn in_file(folder: &RunFolder) -> impl Fn(FileError) -> OpenError {
+pub(crate) fn in_file(folder: &RunDir) -> impl Fn(FileError) -> OpenError {
     |FileError { path, source }| OpenError::Io { run: folder.run().to_string(), path, source }
 }
 
 /// Returns the error of a log that cannot be read to its end.
-pub(crate) fn from_read(folder: &RunFolder, error: ReadError) -> OpenError {
+pub(crate) fn from_read(folder: &RunDir, error: ReadError) -> OpenError {
     match error {
         ReadError::Corrupt { at, detail } => corrupt(folder, at, detail),
         ReadError::Newer { detail, .. } => OpenError::NewerVersion { run: folder.run().to_string(), detail },
@@ -42,7 +42,7 @@ pub(crate) fn from_read(folder: &RunFolder, error: ReadError) -> OpenError {
     }
 }
 
-pub(crate) fn corrupt(folder: &RunFolder, at: Seq, detail: String) -> OpenError {
+pub(crate) fn corrupt(folder: &RunDir, at: Seq, detail: String) -> OpenError {
     let (run, rest) = (folder.run().to_string(), rest_of(folder));
     OpenError::Corrupt { run, at, detail, rest, is_as_before: true }
 }
@@ -53,21 +53,21 @@ pub(crate) fn is_of_damage(error: &OpenError) -> bool {
 }
 
 /// Returns the error with the events that a rebuild of the store would restore now.
-pub(crate) fn looked_at_again(mut error: OpenError, folder: &RunFolder, is_put_back: bool) -> OpenError {
+pub(crate) fn revalidate(mut error: OpenError, folder: &RunDir, is_restored: bool) -> OpenError {
     if let OpenError::Corrupt { rest, is_as_before, .. } | OpenError::Damaged { rest, is_as_before, .. } =
         &mut error
     {
-        (*rest, *is_as_before) = (rest_of(folder), is_put_back);
+        (*rest, *is_as_before) = (rest_of(folder), is_restored);
     }
     error
 }
 
-fn damaged(folder: &RunFolder, detail: String) -> OpenError {
+fn damaged(folder: &RunDir, detail: String) -> OpenError {
     let (run, rest) = (folder.run().to_string(), rest_of(folder));
     OpenError::Damaged { run, detail, rest, is_as_before: true }
 }
 
-pub(crate) fn from_engine(folder: &RunFolder, error: EngineError) -> OpenError {
+pub(crate) fn from_engine(folder: &RunDir, error: EngineError) -> OpenError {
     match error {
         EngineError::Locked => OpenError::Locked { run: folder.run().to_string(), holder: None },
         EngineError::Io(source) => in_file(folder)(FileError { path: folder.data_file(), source }),
@@ -76,7 +76,7 @@ pub(crate) fn from_engine(folder: &RunFolder, error: EngineError) -> OpenError {
     }
 }
 
-pub(crate) fn from_lease(folder: &RunFolder, error: AcquireError) -> OpenError {
+pub(crate) fn from_lease(folder: &RunDir, error: AcquireError) -> OpenError {
     let run = folder.run().to_string();
     match error {
         AcquireError::Held { holder } => OpenError::Locked { run, holder },
@@ -85,17 +85,17 @@ pub(crate) fn from_lease(folder: &RunFolder, error: AcquireError) -> OpenError {
 }
 
 /// Returns which events of a log are intact. No process may write the log.
-fn rest_of(folder: &RunFolder) -> Rest {
-    match merged::write(folder, &FolderBlobs::new(folder.blobs()), &mut io::sink()) {
-        Ok(merged) if merged.head.seq == Seq(0) => Rest::Nothing,
-        Ok(merged) if merged.lost().is_some() => Rest::Shortened,
-        Ok(_) => Rest::Whole,
-        Err(error) => Rest::Unread(error.hint().unwrap_or_default()),
+fn rest_of(folder: &RunDir) -> SalvageState {
+    match salvage::write(folder, &DirBlobs::new(folder.blobs()), &mut io::sink()) {
+        Ok(merged) if merged.head.seq == Seq(0) => SalvageState::Empty,
+        Ok(merged) if merged.lost().is_some() => SalvageState::Truncated,
+        Ok(_) => SalvageState::Complete,
+        Err(error) => SalvageState::Unreadable(error.hint().unwrap_or_default()),
     }
 }
 
 /// Names the events after `after` up to `known`, if there are any.
-pub(crate) fn lost(after: Seq, known: Seq, why: &str) -> Option<Finding> {
-    let dropped = Finding::TailDropped { after, known: Some(known), aside: None, why: why.to_owned() };
+pub(crate) fn lost_range(after: Seq, known: Seq, why: &str) -> Option<Repair> {
+    let dropped = Repair::TailDropped { after, known: Some(known), aside: None, why: why.to_owned() };
     (after < known).then_some(dropped)
 }

@@ -10,27 +10,26 @@ use std::path::{Path, PathBuf};
 use unstuck_core::id::Seq;
 use unstuck_files::durable;
 use unstuck_files::safe_open;
-use unstuck_store::blobs::{BlobStore, FolderBlobs};
-use unstuck_store::chain::Head;
+use unstuck_store::blobs::{BlobStore, DirBlobs};
 use unstuck_store::checkpoint::Checkpoint;
-use unstuck_store::envelope::RecordRef;
 use unstuck_store::event_store::ReadError;
-use unstuck_store::line::{self, LineError, Rebuilt};
+use unstuck_store::json_line::{self, LineError, RebuiltRecord};
 use unstuck_store::mirror::{self, MirrorWriter, Tail};
-use unstuck_store::opening::{Finding, OpenError};
-use unstuck_store::run_folder::RunFolder;
-use unstuck_store::run_log::Beyond;
+use unstuck_store::record::{Head, RecordRef};
+use unstuck_store::recovery::{OpenError, Repair};
+use unstuck_store::run_dir::RunDir;
+use unstuck_store::run_log::StoreTail;
 use unstuck_store::wire;
 
 use crate::engine::{Engine, EngineError};
-use crate::merged;
 use crate::open_error::{self, NO_EVENT};
+use crate::salvage;
 use crate::sled_events;
-use crate::unmirrored;
+use crate::store_tail;
 
 /// Records that a mirror got from the files of the store.
 #[derive(Default)]
-pub(crate) struct Completed {
+pub(crate) struct CompletedMirror {
     /// How many events.
     pub(crate) found: u64,
     /// The last event of the mirror now.
@@ -39,12 +38,12 @@ pub(crate) struct Completed {
     pub(crate) known: Seq,
 }
 
-impl Completed {
+impl CompletedMirror {
     /// Says what was done. `aside` is where the old mirror is, if it was damaged.
-    pub(crate) fn findings(&self, aside: Option<&Path>) -> Vec<Finding> {
+    pub(crate) fn repairs(&self, aside: Option<&Path>) -> Vec<Repair> {
         let from = Seq(self.last.0 + 1 - self.found);
-        let completed = (self.found > 0).then_some(Finding::MirrorCompleted { from, to: self.last });
-        let rebuilt = aside.map(|aside| Finding::MirrorRebuilt { aside: Some(aside.to_owned()) });
+        let completed = (self.found > 0).then_some(Repair::MirrorCompleted { from, to: self.last });
+        let rebuilt = aside.map(|aside| Repair::MirrorRebuilt { aside: Some(aside.to_owned()) });
         rebuilt.into_iter().chain(completed).collect()
     }
 }
@@ -54,12 +53,12 @@ impl Completed {
 ///
 /// `aside` becomes where the mirror was moved to, if its last line was damaged and the files of the store have that event.
 pub(crate) fn complete_mirror(
-    folder: &RunFolder,
-    blobs: &FolderBlobs,
+    folder: &RunDir,
+    blobs: &DirBlobs,
     aside: &mut Option<PathBuf>,
-) -> Result<Completed, OpenError> {
+) -> Result<CompletedMirror, OpenError> {
     let (path, failed) = (folder.mirror(), open_error::io(folder));
-    let mut completed = Completed::default();
+    let mut completed = CompletedMirror::default();
     mirror::end_last_line(&path).map_err(&failed)?;
     loop {
         let tail = Tail::read(&path).map_err(&failed)?;
@@ -67,19 +66,19 @@ pub(crate) fn complete_mirror(
             Ok(last) => last,
             Err(LineError::Newer(_)) => return Ok(completed),
             Err(LineError::Damaged(_)) => {
-                if let Some((kept, known)) = merged_anew(folder, blobs)? {
+                if let Some((kept, known)) = rebuild_damaged_mirror(folder, blobs)? {
                     (*aside, completed.known) = (Some(kept), known);
                 }
                 return Ok(completed);
             }
         };
-        let Beyond { records, known, .. } =
-            unmirrored::after(folder, last.as_ref()).map_err(open_error::in_file(folder))?;
+        let StoreTail { records, known, .. } =
+            store_tail::read_after(folder, last.as_ref()).map_err(open_error::in_file(folder))?;
         let here = last.map_or(Seq(0), |last| last.seq);
         (completed.last, completed.known) = (here, known);
         let mut lines = Vec::new();
         for record in &records {
-            line::push_stored(&mut lines, &record.as_ref(), blobs)
+            json_line::push_stored(&mut lines, &record.as_ref(), blobs)
                 .map_err(|error| open_error::from_read(folder, error))?;
             completed.found += 1;
         }
@@ -93,11 +92,11 @@ pub(crate) fn complete_mirror(
 
 /// Rebuilds a mirror whose last line is damaged, if the files of the store have events that its lines lack. Returns the
 /// path of the old one, and the last event that left a trace.
-fn merged_anew(folder: &RunFolder, blobs: &FolderBlobs) -> Result<Option<(PathBuf, Seq)>, OpenError> {
+fn rebuild_damaged_mirror(folder: &RunDir, blobs: &DirBlobs) -> Result<Option<(PathBuf, Seq)>, OpenError> {
     let (path, failed) = (folder.mirror(), open_error::io(folder));
     let lines = durable::temporary_beside(&path);
     let mut file = File::create_new(&lines).map_err(&failed)?;
-    let merged = merged::write(folder, blobs, &mut file);
+    let merged = salvage::write(folder, blobs, &mut file);
     let adopted = match &merged {
         Ok(merged) if merged.found > 0 => durable::set_aside(&path, "damaged")
             .and_then(|aside| fs::rename(&lines, &path).map(|()| Some((aside, merged.known))))
@@ -114,16 +113,16 @@ const MOVE_BATCH: usize = 1000;
 
 /// Brings store and mirror of one run together, under the lease.
 pub(crate) struct Reconciler<'a> {
-    pub(crate) folder: &'a RunFolder,
+    pub(crate) folder: &'a RunDir,
     pub(crate) engine: &'a Engine,
-    pub(crate) blobs: &'a FolderBlobs,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) blobs: &'a DirBlobs,
+    pub(crate) repairs: Vec<Repair>,
     /// Where the mirror was moved to first, if it was.
     pub(crate) aside: Option<PathBuf>,
 }
 
 /// The good part of a store.
-struct Verified {
+struct VerifiedStore {
     /// The last good record.
     head: Head,
     /// The last record whose batch is complete.
@@ -156,12 +155,12 @@ impl Reconciler<'_> {
             return Err(self.corrupt(Seq(1), NO_EVENT.to_owned()));
         }
         let why = format!("{witness} of them, but neither the store nor events.jsonl has them");
-        self.findings.extend(open_error::lost(head.seq, known, &why));
+        self.repairs.extend(open_error::lost_range(head.seq, known, &why));
         Ok(head)
     }
 
     /// Brings the good part of the store and the mirror together. Returns the head of both.
-    fn level(&mut self, verified: &Verified) -> Result<Head, OpenError> {
+    fn level(&mut self, verified: &VerifiedStore) -> Result<Head, OpenError> {
         let mut tail = Tail::read(&self.folder.mirror()).map_err(open_error::io(self.folder))?;
         if let Some(Err(why)) = &tail.last {
             let lines = mirror::count_lines(&self.folder.mirror()).map_err(open_error::io(self.folder))?;
@@ -189,8 +188,8 @@ impl Reconciler<'_> {
     /// Fills an empty store from the mirror, whose chain is checked first, and makes the mirror end there.
     pub(crate) fn fill(&self) -> Result<Head, OpenError> {
         mirror::end_last_line(&self.folder.mirror()).map_err(open_error::io(self.folder))?;
-        let mut lines = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.of_lines(error))?;
-        lines.by_ref().try_for_each(|line| line.map(drop)).map_err(|error| self.of_lines(error))?;
+        let mut lines = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.import_error(error))?;
+        lines.by_ref().try_for_each(|line| line.map(drop)).map_err(|error| self.import_error(error))?;
         let end = lines.complete_head();
         if end.seq == Seq(0) {
             let detail = "the first batch of events is not whole".to_owned();
@@ -204,12 +203,12 @@ impl Reconciler<'_> {
     /// Adds the events of `lines` after `head`, the last that is here. Returns the last that is here then.
     pub(crate) fn extend(&self, head: Head, lines: &Path) -> Result<Head, OpenError> {
         mirror::end_last_line(lines).map_err(open_error::io(self.folder))?;
-        let mut here = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.read(error))?;
-        let mut there = mirror::rebuild(lines).map_err(|error| self.of_lines(error))?;
+        let mut here = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.read_error(error))?;
+        let mut there = mirror::rebuild(lines).map_err(|error| self.import_error(error))?;
         for line in &mut there {
-            let header = line.map_err(|error| self.of_lines(error))?.record.header;
+            let header = line.map_err(|error| self.import_error(error))?.record.header;
             let known = if header.seq > head.seq { None } else { here.next() };
-            let known = known.transpose().map_err(|error| self.read(error))?;
+            let known = known.transpose().map_err(|error| self.read_error(error))?;
             if known.is_some_and(|known| known.record.header.hash != header.hash) {
                 return Err(OpenError::Differs { run: self.folder.run().to_string(), at: header.seq });
             }
@@ -232,7 +231,7 @@ impl Reconciler<'_> {
         let aside = is_there.then(|| self.set_mirror_aside()).transpose()?;
         let last = self.engine.last().map_err(|error| open_error::from_engine(self.folder, error))?;
         self.extend_mirror(Seq(1), last.unwrap_or_default())?;
-        self.findings.push(Finding::MirrorRebuilt { aside });
+        self.repairs.push(Repair::MirrorRebuilt { aside });
         Ok(())
     }
 
@@ -243,16 +242,13 @@ impl Reconciler<'_> {
         Ok(aside)
     }
 
-    fn verify(&self, checkpoint: Option<&Checkpoint>) -> Result<Verified, OpenError> {
-        let last = self
-            .engine
-            .last()
-            .map_err(|error| open_error::from_engine(self.folder, error))?
-            .unwrap_or_default();
+    fn verify(&self, checkpoint: Option<&Checkpoint>) -> Result<VerifiedStore, OpenError> {
+        let last = self.engine.last().map_err(|error| open_error::from_engine(self.folder, error))?;
+        let last = last.unwrap_or_default();
         let anchor = self.anchor(checkpoint);
-        let mut verified = Verified { head: anchor, complete: anchor, last, flaw: None };
-        let mut records =
-            sled_events::scan(self.engine, anchor.seq.next(), last).map_err(|error| self.read(error))?;
+        let mut verified = VerifiedStore { head: anchor, complete: anchor, last, flaw: None };
+        let mut records = sled_events::scan(self.engine, anchor.seq.next(), last)
+            .map_err(|error| self.read_error(error))?;
         while let Some(record) = records.next_with(check_readable) {
             match record {
                 Ok((head, more)) => {
@@ -262,7 +258,7 @@ impl Reconciler<'_> {
                     }
                 }
                 Err(ReadError::Corrupt { detail, .. }) => verified.flaw = Some(detail),
-                Err(error) => return Err(self.read(error)),
+                Err(error) => return Err(self.read_error(error)),
             }
         }
         Ok(verified)
@@ -270,22 +266,22 @@ impl Reconciler<'_> {
 
     /// Returns where verification may begin: the checkpoint, if the store has the record that it names.
     fn anchor(&self, checkpoint: Option<&Checkpoint>) -> Head {
-        let found = checkpoint.and_then(|checkpoint| {
+        let head = checkpoint.and_then(|checkpoint| {
             let bytes = self.engine.get(checkpoint.seq).ok()??;
             let record = RecordRef::verify(&bytes).ok()?;
             let named = record.header.hash == checkpoint.hash && record.header.seq == checkpoint.seq;
             (named && record.header.more == 0).then(|| Head::at(&record.header))
         });
-        found.unwrap_or_default()
+        head.unwrap_or_default()
     }
 
     /// Restores the store from a mirror that has more events, once the chain of the mirror is verified.
-    fn restore_tail(&mut self, verified: &Verified, mirrored: Head) -> Result<Head, OpenError> {
+    fn restore_tail(&mut self, verified: &VerifiedStore, mirrored: Head) -> Result<Head, OpenError> {
         let head = self.check_mirror(verified.head)?;
         self.set_flawed_record_aside(verified)?;
         if head.seq > verified.head.seq {
             self.copy_from_mirror(verified.head.seq, head.seq)?;
-            self.findings.push(Finding::TailRestored { from: verified.head.seq.next(), to: head.seq });
+            self.repairs.push(Repair::TailRestored { from: verified.head.seq.next(), to: head.seq });
         }
         let mirror_end = mirrored.seq;
         if head.seq >= mirror_end {
@@ -294,7 +290,7 @@ impl Reconciler<'_> {
         // The mirror ends within a batch, and so does the store: none of that batch is kept.
         let end = if head.seq > verified.head.seq { head } else { verified.complete };
         self.truncate_store(end.seq)?;
-        self.findings.push(Finding::TailDropped {
+        self.repairs.push(Repair::TailDropped {
             after: end.seq,
             known: Some(mirror_end),
             aside: None,
@@ -304,7 +300,7 @@ impl Reconciler<'_> {
     }
 
     /// The mirror has no more than the store: what is unfinished at the store's end goes.
-    fn drop_unfinished(&mut self, verified: &Verified) -> Result<Head, OpenError> {
+    fn drop_unfinished(&mut self, verified: &VerifiedStore) -> Result<Head, OpenError> {
         let end = verified.complete;
         if end.seq == verified.last {
             return Ok(end);
@@ -315,12 +311,12 @@ impl Reconciler<'_> {
             None => "they are the beginning of a batch whose end was never written".to_owned(),
         };
         self.truncate_store(end.seq)?;
-        self.findings.push(Finding::TailDropped { after: end.seq, known: Some(verified.last), aside, why });
+        self.repairs.push(Repair::TailDropped { after: end.seq, known: Some(verified.last), aside, why });
         Ok(end)
     }
 
     /// Saves the bytes of a damaged last record to a file, and removes it from the store.
-    fn set_flawed_record_aside(&self, verified: &Verified) -> Result<Option<PathBuf>, OpenError> {
+    fn set_flawed_record_aside(&self, verified: &VerifiedStore) -> Result<Option<PathBuf>, OpenError> {
         if verified.flaw.is_none() {
             return Ok(None);
         }
@@ -342,10 +338,10 @@ impl Reconciler<'_> {
 
     /// Checks the mirror from its first line on; it must pass through `head`. Returns its last complete batch.
     fn check_mirror(&self, head: Head) -> Result<Head, OpenError> {
-        let mut lines = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.read(error))?;
+        let mut lines = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.read_error(error))?;
         let mut passed = head.seq.0 == 0;
         for line in &mut lines {
-            let header = line.map_err(|error| self.mirror_damaged(head, error))?.record.header;
+            let header = line.map_err(|error| self.mirror_error(head, error))?.record.header;
             passed |= header.seq == head.seq && header.hash == head.hash;
         }
         let end = lines.complete_head();
@@ -360,10 +356,10 @@ impl Reconciler<'_> {
 
     /// Stores the events of the mirror, which has been checked, from the one after `after` up to `to`.
     fn copy_from_mirror(&self, after: Seq, to: Seq) -> Result<(), OpenError> {
-        let lines = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.read(error))?;
+        let lines = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.read_error(error))?;
         let mut batch = Vec::new();
         for line in lines {
-            let rebuilt = line.map_err(|error| self.read(error))?;
+            let rebuilt = line.map_err(|error| self.read_error(error))?;
             let seq = rebuilt.record.header.seq;
             if seq > after && seq <= to {
                 batch.push(self.prepare(rebuilt)?);
@@ -383,7 +379,7 @@ impl Reconciler<'_> {
             .map_err(|error| open_error::from_engine(self.folder, error))
     }
 
-    fn prepare(&self, rebuilt: Rebuilt) -> Result<(Seq, Vec<u8>), OpenError> {
+    fn prepare(&self, rebuilt: RebuiltRecord) -> Result<(Seq, Vec<u8>), OpenError> {
         if let Some(content) = &rebuilt.spilled {
             self.blobs.put(content).map_err(open_error::io(self.folder))?;
         }
@@ -399,7 +395,7 @@ impl Reconciler<'_> {
         if tail.unfinished + tail.blank > 0 {
             cut(&path, tail.whole).map_err(open_error::io(self.folder))?;
             if tail.unfinished > 0 && mirrored.seq == head.seq {
-                self.findings.push(Finding::TailDropped {
+                self.repairs.push(Repair::TailDropped {
                     after: head.seq,
                     known: None,
                     aside: None,
@@ -413,7 +409,7 @@ impl Reconciler<'_> {
         }
         if mirrored.seq < head.seq {
             self.extend_mirror(mirrored.seq.next(), head.seq)?;
-            self.findings.push(Finding::MirrorCompleted { from: mirrored.seq.next(), to: head.seq });
+            self.repairs.push(Repair::MirrorCompleted { from: mirrored.seq.next(), to: head.seq });
         }
         Ok(())
     }
@@ -432,11 +428,12 @@ impl Reconciler<'_> {
     fn extend_mirror(&self, from: Seq, to: Seq) -> Result<(), OpenError> {
         let failed = open_error::io(self.folder);
         let mut writer = MirrorWriter::open(&self.folder.mirror()).map_err(&failed)?;
-        let mut records = sled_events::scan(self.engine, from, to).map_err(|error| self.read(error))?;
+        let mut records = sled_events::scan(self.engine, from, to).map_err(|error| self.read_error(error))?;
         let mut lines = Vec::new();
-        while let Some(record) = records.next_with(|record| line::push_stored(&mut lines, record, self.blobs))
+        while let Some(record) =
+            records.next_with(|record| json_line::push_stored(&mut lines, record, self.blobs))
         {
-            record.map_err(|error| self.read(error))?;
+            record.map_err(|error| self.read_error(error))?;
             if lines.len() > 1 << 20 {
                 writer.write(&lines).map_err(&failed)?;
                 lines.clear();
@@ -449,7 +446,7 @@ impl Reconciler<'_> {
     /// such line is kept, if that reaches the end of the store; the whole file is set aside.
     fn cut_damaged_lines(
         &mut self,
-        verified: &Verified,
+        verified: &VerifiedStore,
         why: &LineError,
         lines: u64,
     ) -> Result<(), OpenError> {
@@ -468,20 +465,19 @@ impl Reconciler<'_> {
         let why = format!(
             "{which} of events.jsonl is damaged, and the store knows nothing of it; the file as it was is {kept}"
         );
-        let dropped = Finding::TailDropped { after: good, known: None, aside: Some(aside), why };
-        self.findings.push(dropped);
+        self.repairs.push(Repair::TailDropped { after: good, known: None, aside: Some(aside), why });
         Ok(())
     }
 
     /// Returns the last whole batch of the mirror before its first line that is damaged.
     fn good_lines(&self) -> Result<Head, OpenError> {
-        let mut lines = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.read(error))?;
+        let mut lines = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.read_error(error))?;
         lines.by_ref().take_while(Result::is_ok).for_each(drop);
         Ok(lines.complete_head())
     }
 
     /// The mirror has lines that the store has not, and they cannot be read.
-    fn damaged_end(&self, verified: &Verified, why: &LineError) -> OpenError {
+    fn damaged_end(&self, verified: &VerifiedStore, why: &LineError) -> OpenError {
         let (LineError::Newer(detail) | LineError::Damaged(detail)) = why;
         if let LineError::Newer(_) = why {
             return OpenError::NewerVersion { run: self.folder.run().to_string(), detail: detail.clone() };
@@ -493,27 +489,29 @@ impl Reconciler<'_> {
         self.corrupt(head.next(), detail)
     }
 
-    fn mirror_damaged(&self, head: Head, error: ReadError) -> OpenError {
+    fn mirror_error(&self, head: Head, error: ReadError) -> OpenError {
         match error {
             ReadError::Corrupt { at, detail } => {
                 let detail =
                     format!("the store ends at event {}, and events.jsonl is damaged: {detail}", head.seq);
                 self.corrupt(at, detail)
             }
-            other => self.read(other),
+            other => self.read_error(other),
         }
     }
 
     /// Returns an error of what was to be read in, without the name that its copy has here.
-    fn of_lines(&self, error: ReadError) -> OpenError {
+    fn import_error(&self, error: ReadError) -> OpenError {
         let bare = |at: Seq, detail: String| match detail.strip_prefix(&format!("line {at} of ")) {
             Some(named) => named.split_once(": ").map_or(named, |(_, bare)| bare).to_owned(),
             None => detail,
         };
         match error {
             ReadError::Corrupt { at, detail } => OpenError::Lines { at, detail: bare(at, detail) },
-            ReadError::Newer { at, detail } => self.read(ReadError::Newer { at, detail: bare(at, detail) }),
-            other => self.read(other),
+            ReadError::Newer { detail, at } => {
+                self.read_error(ReadError::Newer { detail: bare(at, detail), at })
+            }
+            other => self.read_error(other),
         }
     }
 
@@ -521,7 +519,7 @@ impl Reconciler<'_> {
         open_error::corrupt(self.folder, at, detail)
     }
 
-    fn read(&self, error: ReadError) -> OpenError {
+    fn read_error(&self, error: ReadError) -> OpenError {
         open_error::from_read(self.folder, error)
     }
 }

@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
+use unstuck_store::blob_errors::{FirstBlobError, TrackedBlobs};
 use unstuck_store::blobs::BlobStore;
-use unstuck_store::chain::{self, Checked, Head, Json, Sealed};
-use unstuck_store::envelope::RECORD_MAX;
-use unstuck_store::event_store::{AppendError, EventStore, Events, Expected, ReadError, Records};
-use unstuck_store::group::{Commit, Group};
+use unstuck_store::chain::{self, ChainReader, SealedRecord, WantJson};
+use unstuck_store::event_store::{AppendError, EventStore, Events, ExpectedVersion, ReadError, Records};
+use unstuck_store::group_commit::{Commit, GroupCommit};
+use unstuck_store::json_line;
 use unstuck_store::lease::FileLease;
-use unstuck_store::line;
 use unstuck_store::mirror::MirrorWriter;
-use unstuck_store::run_folder::RunFolder;
-use unstuck_store::trouble::{Trouble, WatchedBlobs};
+use unstuck_store::record::{Head, RECORD_MAX};
+use unstuck_store::run_dir::RunDir;
 
 use crate::engine::{Engine, EngineError, Scan};
 use crate::failpoint::{Boundary, Failpoint};
@@ -28,8 +28,8 @@ pub(crate) struct SledEvents {
     folder: PathBuf,
     engine: Arc<Engine>,
     blobs: Arc<dyn BlobStore>,
-    trouble: Trouble,
-    group: Group<Committer>,
+    first_error: FirstBlobError,
+    group: GroupCommit<Committer>,
 }
 
 impl SledEvents {
@@ -37,7 +37,7 @@ impl SledEvents {
     pub(crate) fn new(
         engine: Arc<Engine>,
         blobs: Arc<dyn BlobStore>,
-        folder: &RunFolder,
+        folder: &RunDir,
         lease: FileLease,
         head: Head,
     ) -> io::Result<Self> {
@@ -49,10 +49,10 @@ impl SledEvents {
             lines: Vec::new(),
             failpoint: Failpoint::from_environment(),
         };
-        let trouble = Trouble::default();
-        let blobs = Arc::new(WatchedBlobs::over(blobs, trouble.clone()));
-        let (folder, group) = (folder.path().to_owned(), Group::new(committer, head, epoch));
-        Ok(Self { folder, engine, blobs, trouble, group })
+        let first_error = FirstBlobError::default();
+        let blobs = Arc::new(TrackedBlobs::over(blobs, first_error.clone()));
+        let (folder, group) = (folder.path().to_owned(), GroupCommit::new(committer, head, epoch));
+        Ok(Self { folder, engine, blobs, first_error, group })
     }
 
     /// Returns where payloads go: if one cannot be stored, no event is either.
@@ -60,35 +60,35 @@ impl SledEvents {
         &self.blobs
     }
 
-    fn checked(&self, from: Seq) -> Result<Checked<Scan<'_>>, ReadError> {
+    fn reader(&self, from: Seq) -> Result<ChainReader<Scan<'_>>, ReadError> {
         scan(&self.engine, from, self.head().seq)
     }
 }
 
 /// Reads and checks the records from `from` to `until`.
-pub(crate) fn scan(engine: &Engine, from: Seq, until: Seq) -> Result<Checked<Scan<'_>>, ReadError> {
-    Checked::open(from, until, |first| Ok(engine.scan(first)?))
+pub(crate) fn scan(engine: &Engine, from: Seq, until: Seq) -> Result<ChainReader<Scan<'_>>, ReadError> {
+    ChainReader::open(from, until, |first| Ok(engine.scan(first)?))
 }
 
 impl EventStore for SledEvents {
-    fn append(&self, batch: &[Event], expected: Expected) -> Result<Head, AppendError> {
+    fn append(&self, batch: &[Event], expected: ExpectedVersion) -> Result<Head, AppendError> {
         if batch.is_empty() {
             return Ok(self.head());
         }
-        if let Some(source) = self.trouble.first() {
+        if let Some(source) = self.first_error.first() {
             return Err(not_durable("a payload", source).within(&self.folder));
         }
-        chain::prepare(batch, &*self.blobs, Json::Wanted)
+        chain::prepare(batch, &*self.blobs, WantJson::Wanted)
             .and_then(|prepared| self.group.append(prepared, expected))
             .map_err(|error| error.within(&self.folder))
     }
 
     fn read(&self, from: Seq) -> Result<Events<'_>, ReadError> {
-        Ok(self.checked(from)?.into_events(&*self.blobs))
+        Ok(self.reader(from)?.into_events(&*self.blobs))
     }
 
     fn records(&self, from: Seq) -> Result<Records<'_>, ReadError> {
-        Ok(self.checked(from)?.into_records())
+        Ok(self.reader(from)?.into_records())
     }
 
     fn head(&self) -> Head {
@@ -105,7 +105,7 @@ struct Committer {
 }
 
 impl Commit for Committer {
-    fn commit(&mut self, records: &[Sealed]) -> Result<(), AppendError> {
+    fn commit(&mut self, records: &[SealedRecord]) -> Result<(), AppendError> {
         self.failpoint.pass(Boundary::Before);
         self.lease.check()?;
         let values = values(records);
@@ -116,7 +116,7 @@ impl Commit for Committer {
 
         self.lines.clear();
         for sealed in records {
-            line::push(&mut self.lines, &sealed.record.header, &sealed.json);
+            json_line::push(&mut self.lines, &sealed.record.header, &sealed.json);
         }
         // Without its line an event would be hidden from every reader of a live run, so this counts too.
         let mirrored = self.mirror.write(&self.lines);
@@ -130,7 +130,7 @@ impl Commit for Committer {
 ///
 /// A key costs sled about 15 us; and a batch of several keys is written to its file twice, each time by way of
 /// its pool, where all of seven threads wake up for it.
-fn values(records: &[Sealed]) -> Vec<(Seq, Vec<u8>)> {
+fn values(records: &[SealedRecord]) -> Vec<(Seq, Vec<u8>)> {
     let mut values: Vec<(Seq, Vec<u8>)> = Vec::with_capacity(1);
     for sealed in records {
         let (seq, bytes) = (sealed.record.header.seq, sealed.record.to_bytes());

@@ -18,21 +18,21 @@ use unstuck_files::hint;
 use unstuck_files::platform;
 use unstuck_files::read::Read;
 use unstuck_files::safe_open;
-use unstuck_store::blobs::{BlobStore, FolderBlobs};
+use unstuck_store::blobs::{BlobStore, DirBlobs};
 use unstuck_store::event_store::ReadError;
 use unstuck_store::lease::{FileLease, Holder, Liveness, now};
-use unstuck_store::opening::{OpenError, Opening};
-use unstuck_store::run_folder::RunFolder;
+use unstuck_store::recovery::{OpenError, RecoveryReport};
+use unstuck_store::run_dir::RunDir;
 use unstuck_store::run_log::{ReadLog, RunLog};
 use unstuck_store::state_dir::{LocateError, StateDir};
 use unstuck_store::store::{RunEntry, Store};
 
-use crate::beginning;
-use crate::exchange;
-use crate::index::{self, INDEX, Opened};
-use crate::merged::Merged;
+use crate::index::{self, INDEX, OpenNotice};
 use crate::open;
 use crate::open_error;
+use crate::run_start;
+use crate::salvage::SalvageReport;
+use crate::transfer;
 
 /// The runs of one workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ struct Folders {
 
 /// State of what names the runs of a project: the index, and the folder of the runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changes {
+pub struct RunListState {
     /// Bytes of the index.
     index: u64,
     /// Digest of the last of them, by which an index that was written again is known.
@@ -60,7 +60,7 @@ pub struct Changes {
     folder: u64,
 }
 
-impl Changes {
+impl RunListState {
     /// Returns whether no folder of a run was made or removed in between.
     pub fn has_same_runs(&self, other: &Self) -> bool {
         self.folder == other.folder && self.folder > 0
@@ -73,9 +73,9 @@ impl Changes {
 pub enum ResolveError {
     #[error("there are no runs here")]
     NoRuns,
-    #[error("no run is named {text:?}{}", listed("; the latest are", candidates))]
+    #[error("no run is named {text:?}{}", list_candidates("; the latest are", candidates))]
     Unknown { text: String, candidates: Vec<RunId> },
-    #[error("{text:?} is the beginning of several runs{}", listed(":", candidates))]
+    #[error("{text:?} is the beginning of several runs{}", list_candidates(":", candidates))]
     Ambiguous { text: String, candidates: Vec<RunId> },
     #[error("cannot list the runs in {}", path.display())]
     Io {
@@ -85,7 +85,7 @@ pub enum ResolveError {
     },
 }
 
-fn listed(before: &str, candidates: &[RunId]) -> String {
+fn list_candidates(before: &str, candidates: &[RunId]) -> String {
     let names: Vec<_> = candidates.iter().map(RunId::as_str).collect();
     if names.is_empty() { String::new() } else { format!("{before} {}", names.join(", ")) }
 }
@@ -119,7 +119,7 @@ impl Store for SledStore {
         open::open_for_reading(&self.run(run))
     }
 
-    fn claim(&self, run: &RunId) -> Result<(RunLog, Opening), OpenError> {
+    fn claim(&self, run: &RunId) -> Result<(RunLog, RecoveryReport), OpenError> {
         open::open_for_writing(&self.run(run))
     }
 
@@ -129,7 +129,7 @@ impl Store for SledStore {
     }
 
     fn blobs(&self, run: &RunId) -> Arc<dyn BlobStore> {
-        Arc::new(FolderBlobs::new(self.run(run).blobs()))
+        Arc::new(DirBlobs::new(self.run(run).blobs()))
     }
 
     fn has(&self, run: &RunId) -> bool {
@@ -186,7 +186,7 @@ impl SledStore {
 
     /// Returns the last event of a run that came from an export; 0 for a run that was recorded here.
     pub fn imported_up_to(&self, run: &RunId) -> Seq {
-        unstuck_store::exchange::imported_up_to(&self.run(run))
+        self.run(run).imported_up_to()
     }
 
     /// Returns where the files of a run are, for a message or a size.
@@ -224,7 +224,7 @@ impl SledStore {
     /// # Errors
     ///
     /// There is no event, or a file cannot be read; nothing is changed then.
-    pub fn rebuild_store(&self, run: &RunId) -> Result<(RunLog, Opening), OpenError> {
+    pub fn rebuild_store(&self, run: &RunId) -> Result<(RunLog, RecoveryReport), OpenError> {
         open::rebuild_store(&self.run(run))
     }
 
@@ -233,7 +233,7 @@ impl SledStore {
     /// # Errors
     ///
     /// The store cannot be read.
-    pub fn rebuild_mirror(&self, run: &RunId) -> Result<Opening, OpenError> {
+    pub fn rebuild_mirror(&self, run: &RunId) -> Result<RecoveryReport, OpenError> {
         open::rebuild_mirror(&self.run(run))
     }
 
@@ -242,7 +242,11 @@ impl SledStore {
     /// # Errors
     ///
     /// There is no log; a file cannot be read, a line is of a newer version, or `out` cannot be written.
-    pub fn salvage(&self, run: &RunId, out: &mut dyn Write) -> Result<Result<Merged, ReadError>, OpenError> {
+    pub fn salvage(
+        &self,
+        run: &RunId,
+        out: &mut dyn Write,
+    ) -> Result<Result<SalvageReport, ReadError>, OpenError> {
         let folder = self.run(run);
         open::check_there(&folder)?;
         Ok(open::salvage(&folder, out))
@@ -274,7 +278,7 @@ impl SledStore {
     ///
     /// A line is not good, or the run is here already.
     pub fn import(&self, run: &RunId, lines: &mut dyn io::Read) -> Result<RunLog, OpenError> {
-        exchange::import(lines, &self.run(run))
+        transfer::import(lines, &self.run(run))
     }
 
     /// Adds to a run the events of exported lines after its last one. Returns what was its last event until then.
@@ -283,12 +287,12 @@ impl SledStore {
     ///
     /// An event that is here is another one than in the lines, or a line is not good; nothing is changed then.
     pub fn extend(&self, run: &RunId, lines: &mut dyn io::Read) -> Result<(RunLog, Seq), OpenError> {
-        exchange::extend(lines, &self.run(run))
+        transfer::extend(lines, &self.run(run))
     }
 
     /// Returns the folder of a run, which need not exist.
-    pub(crate) fn run(&self, run: &RunId) -> RunFolder {
-        RunFolder::new(&self.runs_folder(), run.clone())
+    pub(crate) fn run(&self, run: &RunId) -> RunDir {
+        RunDir::new(&self.runs_folder(), run.clone())
     }
 
     fn add(&self, entry: &RunEntry) -> io::Result<()> {
@@ -311,7 +315,7 @@ impl SledStore {
         for run in self.names()? {
             match indexed.remove(&run) {
                 Some(entry) => runs.push(entry),
-                None => match look(&self.run(&run)) {
+                None => match inspect(&self.run(&run)) {
                     Folder::Run(entry) => runs.push(entry),
                     Folder::Unfinished(entry) => unfinished.push(entry),
                     Folder::Beginning => {}
@@ -319,7 +323,7 @@ impl SledStore {
             }
         }
         let soon = Timestamp(now().0.saturating_add(CLOCKS_DIFFER));
-        let rank = |it: &RunEntry| (it.started_at <= soon, it.started_at);
+        let rank = |entry: &RunEntry| (entry.started_at <= soon, entry.started_at);
         runs.sort_by(|a, b| (rank(b), &b.run).cmp(&(rank(a), &a.run)));
         Ok(Folders { runs, unfinished })
     }
@@ -343,7 +347,7 @@ impl SledStore {
             if durable::is_unfinished(&entry.file_name()) {
                 // An import works in such a folder, under its lease.
                 let folder =
-                    RunFolder::new(&self.runs_folder(), RunId::new(entry.file_name().to_string_lossy()));
+                    RunDir::new(&self.runs_folder(), RunId::new(entry.file_name().to_string_lossy()));
                 let Ok((_lease, _)) = FileLease::acquire(&folder.lease()) else { continue };
                 // Another process may remove it, too.
                 gone(fs::remove_dir_all(entry.path()))?;
@@ -371,9 +375,8 @@ impl SledStore {
 
     /// Finds the run that `text` names: an id, the beginning of one, or `@last`.
     pub fn resolve(&self, text: &str) -> Result<RunEntry, ResolveError> {
-        let folders =
+        let Folders { mut runs, unfinished } =
             self.folders().map_err(|source| ResolveError::Io { path: self.runs_folder(), source })?;
-        let Folders { mut runs, unfinished } = folders;
         if text == LAST {
             return runs.into_iter().next().ok_or(ResolveError::NoRuns);
         }
@@ -381,16 +384,17 @@ impl SledStore {
         if runs.is_empty() {
             return Err(ResolveError::NoRuns);
         }
-        let names = |runs: &[&RunEntry]| runs.iter().take(CANDIDATES_MAX).map(|it| it.run.clone()).collect();
+        let id = |entry: &&RunEntry| entry.run.clone();
+        let names = |runs: &[&RunEntry]| runs.iter().take(CANDIDATES_MAX).map(id).collect();
         let fitting: Vec<&RunEntry> =
-            runs.iter().filter(|it| !text.is_empty() && it.run.as_str().starts_with(text)).collect();
+            runs.iter().filter(|entry| !text.is_empty() && entry.run.as_str().starts_with(text)).collect();
         match fitting.as_slice() {
             [one] => Ok((*one).clone()),
             [] => Err(ResolveError::Unknown {
                 text: text.to_owned(),
                 candidates: names(&runs.iter().collect::<Vec<_>>()),
             }),
-            several => match several.iter().find(|it| it.run.as_str() == text) {
+            several => match several.iter().find(|entry| entry.run.as_str() == text) {
                 Some(exact) => Ok((*exact).clone()),
                 None => Err(ResolveError::Ambiguous { text: text.to_owned(), candidates: names(several) }),
             },
@@ -403,20 +407,20 @@ impl SledStore {
     }
 
     /// Returns the state of what names the runs.
-    pub fn changes(&self) -> Changes {
+    pub fn run_list_state(&self) -> RunListState {
         /// Longer than a tick of any kernel.
         const TICK: Duration = Duration::from_millis(50);
         let (index, end) = self.index_end(u64::MAX).unwrap_or_default();
-        let changed = fs::symlink_metadata(self.runs_folder()).and_then(|it| it.modified()).ok();
+        let changed = fs::symlink_metadata(self.runs_folder()).and_then(|metadata| metadata.modified()).ok();
         let settled = changed.filter(|at| at.elapsed().is_ok_and(|age| age > TICK));
         let since = settled.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
         let folder = since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
-        Changes { index, end, folder }
+        RunListState { index, end, folder }
     }
 
     /// Returns the runs whose logs were opened for writing after a state; `None` if the index was written again since, or cannot be
     /// read.
-    pub fn opened_since(&self, before: &Changes) -> Option<Vec<RunId>> {
+    pub fn opened_since(&self, before: &RunListState) -> Option<Vec<RunId>> {
         let (index, end) = self.index_end(before.index).unwrap_or_default();
         if (index, &end) != (before.index, &before.end) {
             return None;
@@ -432,8 +436,10 @@ impl SledStore {
         let mut runs = Vec::new();
         for line in BufReader::new(file).split(b'\n') {
             let line = line.ok()?;
-            let opened = serde_json::from_slice::<Opened>(&line).map(|it| it.opened).ok();
-            runs.extend(opened.or_else(|| serde_json::from_slice::<RunEntry>(&line).map(|it| it.run).ok()));
+            let reopened = serde_json::from_slice(&line).map(|OpenNotice { opened }| opened).ok();
+            runs.extend(
+                reopened.or_else(|| serde_json::from_slice(&line).map(|RunEntry { run, .. }| run).ok()),
+            );
         }
         Some(runs)
     }
@@ -445,7 +451,7 @@ impl SledStore {
         let size = file.metadata()?.len().min(most);
         let mut end = vec![0; usize::try_from(size.min(END)).unwrap_or(0)];
         platform::read_exact_at(&file, &mut end, size - size.min(END))?;
-        Ok((size, if size == 0 { String::new() } else { Digest::of(&end).to_string() }))
+        Ok((size, if size == 0 { String::new() } else { Digest::sha256(&end).to_string() }))
     }
 
     /// Returns the names of all folders of runs, whatever they hold.
@@ -469,10 +475,10 @@ impl SledStore {
     /// Looks at the folder of a run; `None` if there is none, or its creation was cut short.
     pub fn entry(&self, run: &RunId) -> Option<RunEntry> {
         let folder = self.run(run);
-        if fs::symlink_metadata(folder.path()).is_err_and(|it| it.kind() == io::ErrorKind::NotFound) {
+        if fs::symlink_metadata(folder.path()).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             return None;
         }
-        match look(&folder) {
+        match inspect(&folder) {
             Folder::Run(entry) => Some(entry),
             Folder::Unfinished(_) | Folder::Beginning => None,
         }
@@ -508,7 +514,7 @@ enum Folder {
 }
 
 /// Finds out what a folder holds that the index does not name.
-fn look(folder: &RunFolder) -> Folder {
+fn inspect(folder: &RunDir) -> Folder {
     let run = folder.run().clone();
     let entry = |trouble| RunEntry {
         run: run.clone(),
@@ -517,7 +523,7 @@ fn look(folder: &RunFolder) -> Folder {
         workspace: String::new(),
         trouble,
     };
-    match beginning::of_run(folder) {
+    match run_start::read(folder) {
         Read::Found(first) => Folder::Run(RunEntry {
             run: run.clone(),
             started_at: first.at,
@@ -526,7 +532,7 @@ fn look(folder: &RunFolder) -> Folder {
             trouble: None,
         }),
         Read::Unreadable(why) => Folder::Run(entry(Some(why))),
-        Read::Absent => match beginning::is_unfinished(folder) {
+        Read::Absent => match run_start::is_unfinished(folder) {
             Read::Found(true) => {
                 let holder = FileLease::holder(&folder.lease());
                 match holder.is_some_and(|holder| holder.liveness() == Liveness::Alive) {
@@ -544,9 +550,9 @@ fn look(folder: &RunFolder) -> Folder {
 const UNKNOWN: &str = "?";
 
 /// Returns the last change of a folder: the only moment that is known of a run that cannot be read.
-fn changed_at(folder: &RunFolder) -> Timestamp {
-    let changed = fs::symlink_metadata(folder.path()).and_then(|it| it.modified());
-    let since = changed.ok().and_then(|it| it.duration_since(SystemTime::UNIX_EPOCH).ok());
+fn changed_at(folder: &RunDir) -> Timestamp {
+    let changed = fs::symlink_metadata(folder.path()).and_then(|metadata| metadata.modified());
+    let since = changed.ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
     Timestamp(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
 }
 
@@ -599,7 +605,7 @@ mod tests {
         let ahead = now().0 + 3 * 3_600_000;
         let (_folder, project) =
             project_with(&[("old", 1), ("ahead", ahead), ("new", now().0), ("farther", ahead + 1)]);
-        let runs: Vec<_> = project.runs().unwrap().into_iter().map(|it| it.run.to_string()).collect();
+        let runs: Vec<_> = project.runs().unwrap().into_iter().map(|entry| entry.run.to_string()).collect();
         assert_eq!(runs, ["new", "old", "farther", "ahead"]);
     }
 
@@ -624,7 +630,7 @@ mod tests {
         fs::create_dir_all(project.run(&"c".into()).path()).unwrap();
         project.add(&entry("c", 3)).unwrap();
         fs::remove_dir(project.run(&"a".into()).path()).unwrap();
-        let runs: Vec<_> = project.runs().unwrap().into_iter().map(|it| it.run.to_string()).collect();
+        let runs: Vec<_> = project.runs().unwrap().into_iter().map(|entry| entry.run.to_string()).collect();
         assert_eq!(runs, ["c", "b"]);
     }
 }

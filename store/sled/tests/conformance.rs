@@ -14,14 +14,14 @@ use common::{RUN, answer, events, facts};
 use proptest::prelude::*;
 use unstuck_core::event::{Event, Fact, Observation};
 use unstuck_core::id::{Seq, Timestamp};
-use unstuck_store::envelope::{Codec, INLINE_MAX};
-use unstuck_store::exchange;
 use unstuck_store::memory::MemoryStore;
-use unstuck_store::{AppendError, EventStore, Expected, Head, RunFolder, RunLog, Store as _};
+use unstuck_store::record::{Codec, INLINE_MAX};
+use unstuck_store::transfer;
+use unstuck_store::{AppendError, EventStore, ExpectedVersion, Head, RunDir, RunLog, Store as _};
 use unstuck_store::{
     BlobStore,
     blobs::MemoryBlobs,
-    faulty::{Fault, Faulty, When},
+    fault_injection::{Fault, FaultTiming, FaultyStore},
 };
 use unstuck_store_sled::SledStore;
 
@@ -108,7 +108,7 @@ fn every_fact_reads_back_also_after_reopening(backend: &dyn Backend) {
     let log = backend.create(RUN);
     let all = events(1, facts());
     for batch in all.chunks(3) {
-        let head = log.append(batch, Expected::Exactly(Seq(batch[0].seq.0 - 1))).unwrap();
+        let head = log.append(batch, ExpectedVersion::Exactly(Seq(batch[0].seq.0 - 1))).unwrap();
         assert_eq!(head, log.head());
         assert_eq!(head.seq, batch.last().unwrap().seq);
     }
@@ -118,14 +118,14 @@ fn every_fact_reads_back_also_after_reopening(backend: &dyn Backend) {
     assert_eq!(log.head(), head);
     assert_eq!(read_all(&log), all);
     let next = events(head.seq.0 + 1, [answer("after")]);
-    log.append(&next, Expected::Exactly(head.seq)).unwrap();
+    log.append(&next, ExpectedVersion::Exactly(head.seq)).unwrap();
     assert_eq!(log.read(head.seq.next()).unwrap().map(Result::unwrap).collect::<Vec<_>>(), next);
 }
 
 fn reading_starts_at_the_requested_event(backend: &dyn Backend) {
     let log = backend.create(RUN);
     let all = events(1, (0..10).map(|n| answer(&n.to_string())));
-    log.append(&all, Expected::Exactly(Seq(0))).unwrap();
+    log.append(&all, ExpectedVersion::Exactly(Seq(0))).unwrap();
     for from in 0..13 {
         let read: Vec<_> = log.read(Seq(from)).unwrap().map(Result::unwrap).collect();
         let skipped = usize::try_from(from).unwrap().saturating_sub(1).min(10);
@@ -135,9 +135,10 @@ fn reading_starts_at_the_requested_event(backend: &dyn Backend) {
 
 fn an_append_with_the_wrong_version_changes_nothing(backend: &dyn Backend) {
     let log = backend.create(RUN);
-    log.append(&events(1, [answer("one")]), Expected::Exactly(Seq(0))).unwrap();
+    log.append(&events(1, [answer("one")]), ExpectedVersion::Exactly(Seq(0))).unwrap();
     for wrong in [0, 2, 7] {
-        let error = log.append(&events(wrong + 1, [answer("x")]), Expected::Exactly(Seq(wrong))).unwrap_err();
+        let error =
+            log.append(&events(wrong + 1, [answer("x")]), ExpectedVersion::Exactly(Seq(wrong))).unwrap_err();
         assert_eq!(
             error.to_string(),
             format!("the run is at event 1, not {wrong}: another supervisor wrote to it")
@@ -145,7 +146,7 @@ fn an_append_with_the_wrong_version_changes_nothing(backend: &dyn Backend) {
         assert!(error.hint().is_some());
     }
     assert_eq!(log.head().seq, Seq(1));
-    log.append(&events(2, [answer("two")]), Expected::Exactly(Seq(1))).unwrap();
+    log.append(&events(2, [answer("two")]), ExpectedVersion::Exactly(Seq(1))).unwrap();
     assert_eq!(read_all(&backend.reopen(log)).len(), 2);
 }
 
@@ -154,7 +155,7 @@ fn a_batch_must_continue_the_stream(backend: &dyn Backend) {
     let mut gap = events(1, [answer("a"), answer("b")]);
     gap[1].seq = Seq(3);
     for batch in [events(2, [answer("x")]), gap] {
-        let error = log.append(&batch, Expected::Exactly(Seq(0))).unwrap_err();
+        let error = log.append(&batch, ExpectedVersion::Exactly(Seq(0))).unwrap_err();
         assert!(matches!(error, AppendError::OutOfOrder { .. }), "{error}");
     }
     assert_eq!(log.head(), Head::default());
@@ -163,9 +164,9 @@ fn a_batch_must_continue_the_stream(backend: &dyn Backend) {
 
 fn an_empty_batch_changes_nothing(backend: &dyn Backend) {
     let log = backend.create(RUN);
-    let head = log.append(&events(1, [answer("one")]), Expected::Exactly(Seq(0))).unwrap();
-    assert_eq!(log.append(&[], Expected::Exactly(Seq(1))).unwrap(), head);
-    assert_eq!(log.append(&[], Expected::Any).unwrap(), head);
+    let head = log.append(&events(1, [answer("one")]), ExpectedVersion::Exactly(Seq(0))).unwrap();
+    assert_eq!(log.append(&[], ExpectedVersion::Exactly(Seq(1))).unwrap(), head);
+    assert_eq!(log.append(&[], ExpectedVersion::Any).unwrap(), head);
 }
 
 fn a_large_event_is_spilled_and_reads_back(backend: &dyn Backend) {
@@ -173,18 +174,19 @@ fn a_large_event_is_spilled_and_reads_back(backend: &dyn Backend) {
     // A text is stored with its length before it, and after it the number of steps that it is for.
     let sizes = [INLINE_MAX - 16, INLINE_MAX - 15, 300_000];
     let all = events(1, sizes.map(|size| answer(&"x".repeat(size))));
-    log.append(&all, Expected::Exactly(Seq(0))).unwrap();
-    let codecs: Vec<_> = log.records(Seq(1)).unwrap().map(|it| it.unwrap().header.codec).collect();
+    log.append(&all, ExpectedVersion::Exactly(Seq(0))).unwrap();
+    let codecs: Vec<_> = log.records(Seq(1)).unwrap().map(|record| record.unwrap().header.codec).collect();
     assert_eq!(codecs, [Codec::Bincode, Codec::Spilled, Codec::Spilled]);
     assert_eq!(read_all(&backend.reopen(log)), all);
 }
 
 fn records_are_chained_and_say_how_many_follow(backend: &dyn Backend) {
     let log = backend.create(RUN);
-    log.append(&events(1, [answer("a"), answer("b"), answer("c")]), Expected::Exactly(Seq(0))).unwrap();
-    let head = log.append(&events(4, [answer("d")]), Expected::Exactly(Seq(3))).unwrap();
+    log.append(&events(1, [answer("a"), answer("b"), answer("c")]), ExpectedVersion::Exactly(Seq(0)))
+        .unwrap();
+    let head = log.append(&events(4, [answer("d")]), ExpectedVersion::Exactly(Seq(3))).unwrap();
     let records: Vec<_> = log.records(Seq(1)).unwrap().map(Result::unwrap).collect();
-    assert_eq!(records.iter().map(|it| it.header.more).collect::<Vec<_>>(), [2, 1, 0, 0]);
+    assert_eq!(records.iter().map(|record| record.header.more).collect::<Vec<_>>(), [2, 1, 0, 0]);
     assert_eq!(records[0].header.prev, Default::default());
     for pair in records.windows(2) {
         assert_eq!(pair[1].header.prev, pair[0].header.hash);
@@ -197,8 +199,8 @@ fn records_are_chained_and_say_how_many_follow(backend: &dyn Backend) {
 
 fn any_version_numbers_anew(backend: &dyn Backend) {
     let log = backend.create(RUN);
-    log.append(&events(9, [answer("a"), answer("b")]), Expected::Any).unwrap();
-    let head = log.append(&events(1, [answer("c")]), Expected::Any).unwrap();
+    log.append(&events(9, [answer("a"), answer("b")]), ExpectedVersion::Any).unwrap();
+    let head = log.append(&events(1, [answer("c")]), ExpectedVersion::Any).unwrap();
     assert_eq!(head.seq, Seq(3));
     let seqs: Vec<_> = read_all(&log).iter().map(|event| event.seq.0).collect();
     assert_eq!(seqs, [1, 2, 3]);
@@ -214,7 +216,7 @@ fn concurrent_producers_lose_nothing_and_stay_in_order(backend: &dyn Backend) {
             scope.spawn(move || {
                 for n in 0..EACH {
                     let event = Event { seq: Seq(0), at: Timestamp(producer * 1000 + n), fact: answer("x") };
-                    log.append(&[event.clone(), event], Expected::Any).unwrap();
+                    log.append(&[event.clone(), event], ExpectedVersion::Any).unwrap();
                 }
             });
         }
@@ -222,7 +224,7 @@ fn concurrent_producers_lose_nothing_and_stay_in_order(backend: &dyn Backend) {
     let read = read_all(&backend.reopen(log));
     assert_eq!(read.len() as u64, PRODUCERS * EACH * 2);
     for producer in 0..PRODUCERS {
-        let own: Vec<_> = read.iter().map(|it| it.at.0).filter(|at| at / 1000 == producer).collect();
+        let own: Vec<_> = read.iter().map(|event| event.at.0).filter(|at| at / 1000 == producer).collect();
         let expected: Vec<_> = (0..EACH).flat_map(|n| [producer * 1000 + n; 2]).collect();
         assert_eq!(own, expected);
     }
@@ -241,7 +243,7 @@ fn one_of_several_racing_writers_wins(backend: &dyn Backend) {
                     scope.spawn(|| {
                         barrier.wait();
                         let batch = events(version + 1, [answer("x")]);
-                        usize::from(log.append(&batch, Expected::Exactly(Seq(version))).is_ok())
+                        usize::from(log.append(&batch, ExpectedVersion::Exactly(Seq(version))).is_ok())
                     })
                 })
                 .collect();
@@ -254,9 +256,9 @@ fn one_of_several_racing_writers_wins(backend: &dyn Backend) {
 
 fn a_reader_sees_what_was_there_when_it_began(backend: &dyn Backend) {
     let log = backend.create(RUN);
-    log.append(&events(1, [answer("a"), answer("b")]), Expected::Exactly(Seq(0))).unwrap();
+    log.append(&events(1, [answer("a"), answer("b")]), ExpectedVersion::Exactly(Seq(0))).unwrap();
     let reader = log.read(Seq(1)).unwrap();
-    log.append(&events(3, [answer("c")]), Expected::Exactly(Seq(2))).unwrap();
+    log.append(&events(3, [answer("c")]), ExpectedVersion::Exactly(Seq(2))).unwrap();
     assert_eq!(reader.map(Result::unwrap).count(), 2);
 }
 
@@ -267,12 +269,12 @@ fn an_export_is_read_back_with_the_same_hashes() {
     let log = in_folder::create(&folder).unwrap();
     let mut all = facts();
     all.push(answer(&"large ".repeat(20_000)));
-    log.append(&events(1, all), Expected::Exactly(Seq(0))).unwrap();
-    log.append(&events(log.head().seq.0 + 1, facts()), Expected::Exactly(log.head().seq)).unwrap();
-    let export = |folder: &RunFolder| {
+    log.append(&events(1, all), ExpectedVersion::Exactly(Seq(0))).unwrap();
+    log.append(&events(log.head().seq.0 + 1, facts()), ExpectedVersion::Exactly(log.head().seq)).unwrap();
+    let export = |folder: &RunDir| {
         let (log, mut lines) = (in_folder::open_for_reading(folder).unwrap(), Vec::new());
         let last = log.read(Seq(1)).unwrap().last().unwrap().unwrap().seq;
-        exchange::export(&log, last, &mut lines).unwrap();
+        transfer::export(&log, last, &mut lines).unwrap();
         lines
     };
     let exported = export(&folder);
@@ -316,14 +318,14 @@ fn an_export_is_read_back_with_the_same_hashes() {
 fn verify_accepts_what_was_written(backend: &dyn Backend) {
     let log = backend.create(RUN);
     assert_eq!(log.verify().unwrap(), Head::default());
-    let head = log.append(&events(1, facts()), Expected::Exactly(Seq(0))).unwrap();
+    let head = log.append(&events(1, facts()), ExpectedVersion::Exactly(Seq(0))).unwrap();
     assert_eq!(log.verify().unwrap(), head);
 }
 
 /// A log of which one operation fails, and its writer.
 struct Writer {
-    log: Faulty<RunLog>,
-    blobs: Faulty<Arc<dyn BlobStore>>,
+    log: FaultyStore<RunLog>,
+    blobs: FaultyStore<Arc<dyn BlobStore>>,
     /// Events that the store has acknowledged.
     acknowledged: Vec<Event>,
     /// Events of the append that failed.
@@ -332,8 +334,8 @@ struct Writer {
 
 impl Writer {
     fn new(log: RunLog, fault: &Fault, acknowledged: Vec<Event>) -> Self {
-        let blobs = Faulty::new(Arc::clone(log.blobs()), fault.clone());
-        Self { log: Faulty::new(log, fault.clone()), blobs, acknowledged, in_doubt: Vec::new() }
+        let blobs = FaultyStore::new(Arc::clone(log.blobs()), fault.clone());
+        Self { log: FaultyStore::new(log, fault.clone()), blobs, acknowledged, in_doubt: Vec::new() }
     }
 
     /// Writes, reads and refuses a little of everything, from the end of the log.
@@ -344,7 +346,7 @@ impl Writer {
             let first = self.acknowledged.len() as u64 + 1;
             let batch = events(first, sizes.iter().map(|size| answer(&"x".repeat(*size))));
             self.in_doubt = batch.clone();
-            self.log.append(&batch, Expected::Exactly(Seq(first - 1)))?;
+            self.log.append(&batch, ExpectedVersion::Exactly(Seq(first - 1)))?;
             self.acknowledged.append(&mut self.in_doubt);
             let read: Vec<_> = self.log.read(Seq(1))?.collect::<Result<_, _>>()?;
             assert_eq!(read, self.acknowledged);
@@ -358,7 +360,7 @@ impl Writer {
 fn acknowledged_events_survive_any_failed_operation(backend: &dyn Backend) {
     let mut untouched = 0;
     for nth in 1.. {
-        for when in [When::Before, When::After] {
+        for when in [FaultTiming::Before, FaultTiming::After] {
             let fault = Fault::at(nth, when);
             let mut writer = Writer::new(backend.create(&format!("{nth}-{when:?}")), &fault, Vec::new());
             let result = writer.play();
@@ -391,15 +393,15 @@ fn acknowledged_events_survive_any_failed_operation(backend: &dyn Backend) {
 #[test]
 fn a_payload_that_cannot_be_stored_leaves_nothing_of_its_batch() {
     for nth in 1.. {
-        let fault = Fault::at(nth, When::Before);
-        let store = MemoryStore::new(Arc::new(Faulty::new(MemoryBlobs::default(), fault.clone())));
+        let fault = Fault::at(nth, FaultTiming::Before);
+        let store = MemoryStore::new(Arc::new(FaultyStore::new(MemoryBlobs::default(), fault.clone())));
         let batch = events(1, [answer("small"), answer(&"large".repeat(20_000)), answer("small")]);
-        match store.append(&batch, Expected::Exactly(Seq(0))) {
+        match store.append(&batch, ExpectedVersion::Exactly(Seq(0))) {
             Ok(_) => return assert!(nth > 2 && !fault.was_hit(), "operation {nth}"),
             Err(error) => assert!(matches!(error, AppendError::NotDurable { .. }), "{error}"),
         }
         assert_eq!(store.head(), Head::default());
-        let head = store.append(&batch, Expected::Exactly(Seq(0))).unwrap();
+        let head = store.append(&batch, ExpectedVersion::Exactly(Seq(0))).unwrap();
         assert_eq!(head.seq, Seq(3));
     }
 }
@@ -433,7 +435,7 @@ proptest! {
             }
             let version = two.head().seq.0 + off_by.unwrap_or(0);
             let batch = events(version + 1, facts);
-            let expected = Expected::Exactly(Seq(version));
+            let expected = ExpectedVersion::Exactly(Seq(version));
             let describe = |result: Result<Head, AppendError>| result.map_err(|error| error.to_string());
             // Epochs are hashed too, and only a store on a disk has a new one after reopening.
             let (first, second) = (describe(one.append(&batch, expected)), describe(two.append(&batch, expected)));
@@ -449,8 +451,8 @@ proptest! {
         let (one, two) = (sled.create(RUN), Memory.create("a"));
         for facts in batches {
             let batch = events(two.head().seq.0 + 1, facts);
-            let head = one.append(&batch, Expected::Any).unwrap();
-            prop_assert_eq!(two.append(&batch, Expected::Any).unwrap(), head);
+            let head = one.append(&batch, ExpectedVersion::Any).unwrap();
+            prop_assert_eq!(two.append(&batch, ExpectedVersion::Any).unwrap(), head);
         }
     }
 }
@@ -460,7 +462,7 @@ fn a_fenced_handle_in_memory_loses() {
     let first = MemoryStore::default();
     let second = first.take_over();
     let batch = events(1, [Observation::DeadlinePassed.into()]);
-    assert!(matches!(first.append(&batch, Expected::Any), Err(AppendError::Fenced { .. })));
-    second.append(&batch, Expected::Any).unwrap();
+    assert!(matches!(first.append(&batch, ExpectedVersion::Any), Err(AppendError::Fenced { .. })));
+    second.append(&batch, ExpectedVersion::Any).unwrap();
     assert_eq!(first.head(), second.head());
 }

@@ -16,12 +16,12 @@ use std::process::{Child, Command, Stdio};
 use common::{answer, events};
 use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
-use unstuck_store::{EventStore, Expected, Finding, OpenError, RunFolder};
+use unstuck_store::{EventStore, ExpectedVersion, OpenError, Repair, RunDir};
 
 const RUNS: &str = "UNSTUCK_TEST_RUNS";
 const BATCH: u64 = 3;
 
-fn folder(runs: PathBuf) -> RunFolder {
+fn folder(runs: PathBuf) -> RunDir {
     in_folder::folder(&runs, "killed")
 }
 
@@ -44,7 +44,7 @@ fn child_writer() {
     writeln!(out, "\nopen {}", log.head().seq).unwrap();
     loop {
         let head = log.head();
-        let head = log.append(&batch(head.seq.0), Expected::Exactly(head.seq)).unwrap();
+        let head = log.append(&batch(head.seq.0), ExpectedVersion::Exactly(head.seq)).unwrap();
         writeln!(out, "acknowledged {}", head.seq).unwrap();
     }
 }
@@ -66,12 +66,12 @@ fn acknowledged(line: &str) -> Option<u64> {
 fn check(runs: &std::path::Path, acknowledged: u64) -> u64 {
     let (log, opening) = in_folder::open_for_writing(&folder(runs.to_owned())).unwrap();
     let others: Vec<_> = opening
-        .findings
+        .repairs
         .iter()
-        .filter(|it| {
+        .filter(|repair| {
             !matches!(
-                it,
-                Finding::LeaseTakenOver { .. } | Finding::MirrorCompleted { .. } | Finding::Healed { .. }
+                repair,
+                Repair::LeaseTakenOver { .. } | Repair::MirrorCompleted { .. } | Repair::Healed { .. }
             )
         })
         .collect();
@@ -121,7 +121,7 @@ fn a_log_that_another_process_writes_is_locked_until_it_dies() {
     child.wait().unwrap();
     drop(lines);
     let (_, opening) = in_folder::open_for_writing(&folder(runs.path().to_owned())).unwrap();
-    assert!(matches!(&opening.findings[0], Finding::LeaseTakenOver { from } if from.pid == child.id()));
+    assert!(matches!(&opening.repairs[0], Repair::LeaseTakenOver { from } if from.pid == child.id()));
 }
 
 /// Needs `--features failpoints`; without them the child would never end.

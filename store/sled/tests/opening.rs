@@ -14,18 +14,18 @@ use std::path::Path;
 use common::{RUN, answer, events, facts, run_started};
 use unstuck_core::event::Event;
 use unstuck_core::id::{Epoch, RunId, Seq};
-use unstuck_store::envelope::{Record, RecordRef};
 use unstuck_store::lease::FileLease;
+use unstuck_store::record::{Record, RecordRef};
 use unstuck_store::wire::SchemaVersion;
 use unstuck_store::{
-    AppendError, EventStore, Expected, Finding, Head, OpenError, Opening, ReadError, RunFolder, RunLog,
-    Store as _, exchange,
+    AppendError, EventStore, ExpectedVersion, Head, OpenError, ReadError, RecoveryReport, Repair, RunDir,
+    RunLog, Store as _, transfer,
 };
 use unstuck_store_sled::SledStore;
 
 struct Run {
     _keep: tempfile::TempDir,
-    folder: RunFolder,
+    folder: RunDir,
 }
 
 impl Run {
@@ -45,11 +45,11 @@ impl Run {
     fn append(&self, log: &RunLog, count: u64) {
         for _ in 0..count {
             let head = log.head();
-            log.append(&events(head.seq.0 + 1, [answer("x")]), Expected::Exactly(head.seq)).unwrap();
+            log.append(&events(head.seq.0 + 1, [answer("x")]), ExpectedVersion::Exactly(head.seq)).unwrap();
         }
     }
 
-    fn open(&self) -> (RunLog, Opening) {
+    fn open(&self) -> (RunLog, RecoveryReport) {
         in_folder::open_for_writing(&self.folder).unwrap()
     }
 
@@ -60,11 +60,11 @@ impl Run {
         }
     }
 
-    /// Opens, and checks the findings and that the store and the mirror hold the events 1 to `count`.
-    fn expect(&self, findings: &[&str], count: u64) {
+    /// Opens, and checks the repairs and that the store and the mirror hold the events 1 to `count`.
+    fn expect(&self, repairs: &[&str], count: u64) {
         let (log, opening) = self.open();
-        let found: Vec<_> = opening.findings.iter().map(ToString::to_string).collect();
-        assert_eq!(found, findings);
+        let sentences: Vec<_> = opening.repairs.iter().map(ToString::to_string).collect();
+        assert_eq!(sentences, repairs);
         self.holds(&log, count);
         drop(log);
         let (log, opening) = self.open();
@@ -198,7 +198,7 @@ fn a_log_with_a_trace_of_an_event_is_never_created_again() {
         &|run| {
             fs::write(run.folder.mirror(), "").unwrap();
             let mut bytes = fs::read(run.folder.data_file()).unwrap();
-            let at = bytes.windows(4).position(|it| it == b"UNST").unwrap();
+            let at = bytes.windows(4).position(|bytes| bytes == b"UNST").unwrap();
             bytes[at + 40] ^= 1;
             fs::write(run.folder.data_file(), bytes).unwrap();
         },
@@ -231,13 +231,13 @@ fn a_log_of_which_store_and_mirror_are_gone_is_no_empty_one_and_is_read_in_again
         fs::remove_dir_all(run.folder.store()).unwrap();
         fs::remove_file(run.folder.mirror()).unwrap();
         let left = if has_checkpoint { "blobs, checkpoint (of event 5), " } else { "blobs, " };
-        let told = [
+        let errors = [
             in_folder::open_for_reading(&run.folder).err(),
             in_folder::rebuild_store(&run.folder).err(),
             in_folder::rebuild_mirror(&run.folder).err(),
             Some(run.open_error()),
         ];
-        for error in told.map(Option::unwrap) {
+        for error in errors.map(Option::unwrap) {
             let sentence = format!(
                 "the log of run 0123456789ab is gone: in {}, store/db is missing, and events.jsonl is missing or empty; \
                  left are {left}format, lease",
@@ -258,7 +258,7 @@ fn a_log_of_which_store_and_mirror_are_gone_is_no_empty_one_and_is_read_in_again
 
 #[test]
 fn lost_or_damaged_format_is_rewritten_and_records_stay_readable() {
-    let check = |damage: &dyn Fn(&RunFolder)| {
+    let check = |damage: &dyn Fn(&RunDir)| {
         let run = Run::with(5);
         damage(&run.folder);
         assert!(run.folder.lacks_format());
@@ -268,7 +268,7 @@ fn lost_or_damaged_format_is_rewritten_and_records_stay_readable() {
             assert_eq!(reading.read(Seq(1)).unwrap().map(Result::unwrap).count(), 5);
         }
         let (log, opening) = run.open();
-        assert_eq!(opening.findings.last(), Some(&Finding::FormatWritten));
+        assert_eq!(opening.repairs.last(), Some(&Repair::FormatWritten));
         run.holds(&log, 5);
         drop(log);
         assert!(run.open().1.is_clean() && !run.folder.lacks_format());
@@ -298,13 +298,13 @@ fn project_with_a_run(
     let keep = tempfile::tempdir().unwrap();
     let project = SledStore::at(keep.path());
     let log = in_folder::create(&in_folder::folder(project.path(), RUN)).unwrap();
-    log.append(&events(1, facts), Expected::Exactly(Seq(0))).unwrap();
+    log.append(&events(1, facts), ExpectedVersion::Exactly(Seq(0))).unwrap();
     (keep, project)
 }
 
 #[test]
 fn a_run_is_listed_without_index_and_mirror_and_an_unreadable_one_with_the_reason() {
-    let check = |damage: &dyn Fn(&RunFolder), expected: Result<&str, &str>| {
+    let check = |damage: &dyn Fn(&RunDir), expected: Result<&str, &str>| {
         let (_keep, project) = project_with_a_run([run_started()]);
         damage(&in_folder::folder(project.path(), RUN));
         let runs = project.runs().unwrap();
@@ -317,8 +317,8 @@ fn a_run_is_listed_without_index_and_mirror_and_an_unreadable_one_with_the_reaso
         assert_eq!(project.resolve(RUN).unwrap(), *entry);
         assert_eq!(project.unfinished().unwrap(), []);
     };
-    let no_store = |folder: &RunFolder| fs::remove_dir_all(folder.store()).unwrap();
-    let change = |folder: &RunFolder, from: &str, to: &str| {
+    let no_store = |folder: &RunDir| fs::remove_dir_all(folder.store()).unwrap();
+    let change = |folder: &RunDir, from: &str, to: &str| {
         let lines = fs::read_to_string(folder.mirror()).unwrap();
         fs::write(folder.mirror(), lines.replacen(from, to, 1)).unwrap();
     };
@@ -355,7 +355,7 @@ fn a_run_whose_creation_was_cut_short_is_no_run_and_is_named_apart() {
     let (_keep, project) = project_with_a_run([run_started()]);
     fs::create_dir(in_folder::folder(project.path(), "half").path()).unwrap();
     let names = |runs: Vec<unstuck_store::RunEntry>| {
-        runs.into_iter().map(|it| it.run.to_string()).collect::<Vec<_>>()
+        runs.into_iter().map(|entry| entry.run.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(names(project.runs().unwrap()), [RUN]);
     assert_eq!(names(project.unfinished().unwrap()), ["half"]);
@@ -438,7 +438,7 @@ fn a_store_that_is_gone_is_restored_with_its_large_events() {
     let mut large = facts();
     large.push(answer(&"large".repeat(20_000)));
     let batch = events(3, large);
-    log.append(&batch, Expected::Exactly(Seq(2))).unwrap();
+    log.append(&batch, ExpectedVersion::Exactly(Seq(2))).unwrap();
     let head = log.head();
     drop(log);
     fs::remove_dir_all(run.folder.store()).unwrap();
@@ -479,7 +479,7 @@ fn a_reader_sees_what_only_the_store_of_an_interrupted_run_has() {
         let (log, _) = run.open();
         let mut large = facts();
         large.push(answer(&"large".repeat(20_000)));
-        log.append(&events(4, large), Expected::Exactly(Seq(3))).unwrap();
+        log.append(&events(4, large), ExpectedVersion::Exactly(Seq(3))).unwrap();
         let whole = all(&run);
         run.set_mirror(&run.mirror_lines(kept));
         // Its supervisor is at work, so the mirror is about to have them; of a batch it shows all or nothing.
@@ -487,7 +487,7 @@ fn a_reader_sees_what_only_the_store_of_an_interrupted_run_has() {
         drop(log);
         assert_eq!(all(&run), whole, "{kept}");
         // A reader of the mirror alone gets an error.
-        let behind = in_folder::open_for_reading(&run.folder).unwrap().behind();
+        let behind = in_folder::open_for_reading(&run.folder).unwrap().missing_events();
         let last = Seq(whole.len() as u64);
         assert!(
             matches!(behind, Some(ReadError::Behind { after, known }) if after == Seq(kept as u64) && known == last),
@@ -526,7 +526,7 @@ fn reader_of_too_many_events_gets_their_number() {
     let log = in_folder::create(&run.folder).unwrap();
     for batch in 0..8 {
         let first = batch * BATCH + 1;
-        log.append(&events(first, (0..BATCH).map(|_| answer("x"))), Expected::Exactly(Seq(first - 1)))
+        log.append(&events(first, (0..BATCH).map(|_| answer("x"))), ExpectedVersion::Exactly(Seq(first - 1)))
             .unwrap();
     }
     drop(log);
@@ -551,13 +551,13 @@ fn reader_gets_an_error_for_an_unreadable_end() {
         let run = Run::with(3);
         run.set_mirror(&[run.mirror(), end.as_bytes().to_vec()].concat());
         let log = in_folder::open_for_reading(&run.folder).unwrap();
-        let behind = log.behind().expect(end);
+        let behind = log.missing_events().expect(end);
         assert_eq!(behind.at(), Some(Seq(at)), "{behind}");
         let read: Vec<_> = log.read(Seq(1)).unwrap().collect();
         assert_eq!((read.len(), read.last().unwrap().is_err()), (4, true), "{read:?}");
         // A writer may be about to write the rest of a line.
         let (_lease, _) = FileLease::acquire(&run.folder.lease()).unwrap();
-        assert_eq!(log.behind().is_some(), end.ends_with('\n'), "{end}");
+        assert_eq!(log.missing_events().is_some(), end.ends_with('\n'), "{end}");
     }
 }
 
@@ -627,9 +627,10 @@ fn damaged_lines_at_the_end_that_the_store_does_not_know_are_kept_aside_and_name
         );
         let restored =
             format!("the store had lost its tail: {} restored from events.jsonl", were(stored + 1, 5));
-        let said = [lost, restored];
-        let said: Vec<_> = said.iter().take(if stored < 5 { 2 } else { 1 }).map(String::as_str).collect();
-        run.expect(&said, 5);
+        let sentences = [lost, restored];
+        let sentences: Vec<_> =
+            sentences.iter().take(if stored < 5 { 2 } else { 1 }).map(String::as_str).collect();
+        run.expect(&sentences, 5);
         assert_eq!((run.mirror(), fs::read(aside).unwrap()), (good, damaged));
     };
     check(5, "garbage\n", "line 6");
@@ -645,10 +646,10 @@ fn lines_on_which_there_is_nothing_are_no_damage() {
         let before = run.mirror_lines(at);
         run.set_mirror(&[&before, blank.as_bytes(), &good[before.len()..]].concat());
         let reading = in_folder::open_for_reading(&run.folder).unwrap();
-        assert!(reading.behind().is_none(), "{blank:?} {at}");
+        assert!(reading.missing_events().is_none(), "{blank:?} {at}");
         assert_eq!(reading.read(Seq(1)).unwrap().map(Result::unwrap).count(), 5);
         let mut exported = Vec::new();
-        exchange::export(&reading, Seq(5), &mut exported).unwrap();
+        transfer::export(&reading, Seq(5), &mut exported).unwrap();
         assert_eq!(exported, good, "{blank:?} {at}");
         run.expect(&[], 5);
         // The store is gone: the lines alone hold them all.
@@ -733,7 +734,7 @@ fn a_store_that_is_refused_is_as_it_was_and_has_what_the_lines_lack() {
             Ok(rebuilt) => rebuilt,
             Err(error) => panic!("{case}: {error}"),
         };
-        let lost = opening.findings.iter().any(|it| matches!(it, Finding::TailDropped { .. }));
+        let lost = opening.repairs.iter().any(|repair| matches!(repair, Repair::TailDropped { .. }));
         assert_eq!(lost, wiped.is_some(), "{case}: {opening:?}");
         run.holds(&log, kept);
         drop(log);
@@ -800,7 +801,7 @@ fn damage_in_the_middle_stops_with_the_event_and_changes_nothing() {
     let reading = in_folder::open_for_reading(&run.folder).unwrap();
     assert_eq!(reading.read(Seq(1)).unwrap().filter(Result::is_ok).count(), 9);
     let (log, opening) = in_folder::rebuild_store(&run.folder).unwrap();
-    assert!(matches!(opening.findings[..], [Finding::StoreRebuilt { events: Seq(9), found: 0, .. }]));
+    assert!(matches!(opening.repairs[..], [Repair::StoreRebuilt { events: Seq(9), found: 0, .. }]));
     run.holds(&log, 9);
 }
 
@@ -834,15 +835,18 @@ fn store_is_rebuilt_from_its_file_and_mirror_and_losses_are_named() {
         let good = read(&run).into_iter().filter_map(Result::ok).count() as u64;
         assert_eq!((good, lost.is_some()), (kept, read(&run).iter().any(Result::is_err)), "{case}");
         let (log, opening) = in_folder::rebuild_store(&run.folder).unwrap();
-        let said: Vec<_> = opening.findings.iter().map(ToString::to_string).collect();
+        let sentences: Vec<_> = opening.repairs.iter().map(ToString::to_string).collect();
         let from = format!(
             "events.jsonl, {lines} events, and from what could be read of its own files, {} events",
             kept - lines as u64
         );
-        assert!(said[0].contains(&from), "{case}: {said:?}");
-        assert_eq!(said.len(), 1 + usize::from(lost.is_some()), "{case}: {said:?}");
-        assert!(said.iter().zip(lost).all(|(_, lost)| said[1].starts_with(lost)), "{case}: {said:?}");
-        assert!(opening.findings.iter().all(Finding::concerns_events));
+        assert!(sentences[0].contains(&from), "{case}: {sentences:?}");
+        assert_eq!(sentences.len(), 1 + usize::from(lost.is_some()), "{case}: {sentences:?}");
+        assert!(
+            sentences.iter().zip(lost).all(|(_, lost)| sentences[1].starts_with(lost)),
+            "{case}: {sentences:?}"
+        );
+        assert!(opening.repairs.iter().all(Repair::concerns_events));
         run.holds(&log, kept);
     }
 }
@@ -893,7 +897,7 @@ fn a_record_that_is_doubled_or_from_another_run_is_noticed() {
     let log = in_folder::create(&other.folder).unwrap();
     for seq in 1..=9 {
         let event = events(seq, [answer(if seq == 5 { "x" } else { "another" })]);
-        log.append(&event, Expected::Exactly(Seq(seq - 1))).unwrap();
+        log.append(&event, ExpectedVersion::Exactly(Seq(seq - 1))).unwrap();
     }
     drop(log);
     let cases = [
@@ -933,7 +937,7 @@ fn check_damage(run: &Run, name: &str, damaged_at: u64) {
 fn a_line_of_the_mirror_that_is_doubled_swapped_or_from_another_run_is_noticed() {
     let other = Run::with(3);
     let log = other.open().0;
-    log.append(&events(4, (4..10).map(|_| answer("another"))), Expected::Exactly(Seq(3))).unwrap();
+    log.append(&events(4, (4..10).map(|_| answer("another"))), ExpectedVersion::Exactly(Seq(3))).unwrap();
     drop(log);
     let lines = |run: &Run| -> Vec<Vec<u8>> {
         run.mirror().split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
@@ -973,7 +977,7 @@ fn a_payload_that_cannot_be_stored_stops_the_log() {
     log.blobs().put(b"what a worker said").unwrap_err();
     let batch = events(3, [answer("an event that would not name it")]);
     for _ in 0..2 {
-        let error = log.append(&batch, Expected::Exactly(Seq(2))).unwrap_err();
+        let error = log.append(&batch, ExpectedVersion::Exactly(Seq(2))).unwrap_err();
         assert!(matches!(error, AppendError::NotDurable { .. }), "{error}");
         assert!(error.to_string().contains(&run.folder.path().display().to_string()), "{error}");
         assert!(error.hint().unwrap().ends_with("then: unstuck resume @last"));
@@ -982,7 +986,7 @@ fn a_payload_that_cannot_be_stored_stops_the_log() {
     fs::remove_file(run.folder.blobs()).unwrap();
     let (log, opening) = run.open();
     assert!(opening.is_clean());
-    log.append(&batch, Expected::Exactly(Seq(2))).unwrap();
+    log.append(&batch, ExpectedVersion::Exactly(Seq(2))).unwrap();
     run.holds(&log, 3);
 }
 
@@ -1016,7 +1020,8 @@ fn a_batch_without_its_end_is_not_kept() {
     let copy = run.folder.path().join("copy");
     run.copy_store(&copy);
     let (log, _) = run.open();
-    log.append(&events(4, [answer("a"), answer("b"), answer("c")]), Expected::Exactly(Seq(3))).unwrap();
+    log.append(&events(4, [answer("a"), answer("b"), answer("c")]), ExpectedVersion::Exactly(Seq(3)))
+        .unwrap();
     drop(log);
     let whole = run.mirror();
     run.put_store_back(&copy);
@@ -1029,7 +1034,8 @@ fn a_batch_without_its_end_is_not_kept() {
     let copy_of_three = run.folder.path().join("copy");
     run.copy_store(&copy_of_three);
     let (log, _) = run.open();
-    log.append(&events(4, [answer("a"), answer("b"), answer("c")]), Expected::Exactly(Seq(3))).unwrap();
+    log.append(&events(4, [answer("a"), answer("b"), answer("c")]), ExpectedVersion::Exactly(Seq(3)))
+        .unwrap();
     drop(log);
     // The records of a batch are in one value, here all of the same length.
     run.tamper(|db| {
@@ -1053,7 +1059,7 @@ fn a_mirror_and_a_store_of_different_histories_are_not_mixed() {
     run.copy_store(&copy);
     let other = Run::new();
     let log = in_folder::create(&other.folder).unwrap();
-    log.append(&events(1, (0..5).map(|_| answer("another"))), Expected::Exactly(Seq(0))).unwrap();
+    log.append(&events(1, (0..5).map(|_| answer("another"))), ExpectedVersion::Exactly(Seq(0))).unwrap();
     run.set_mirror(&other.mirror());
     let error = run.open_error();
     let expected = "the log of run 0123456789ab is damaged at event 3: \
@@ -1089,7 +1095,7 @@ fn a_log_that_is_being_written_is_locked_and_can_be_read() {
 fn a_follower_waits_for_the_end_of_a_line_and_of_a_batch() {
     let run = Run::with(1);
     let (log, _) = run.open();
-    log.append(&events(2, [answer("a"), answer("b")]), Expected::Exactly(Seq(1))).unwrap();
+    log.append(&events(2, [answer("a"), answer("b")]), ExpectedVersion::Exactly(Seq(1))).unwrap();
     drop(log);
     let whole = run.mirror();
     let second = run.mirror_lines(1).len();
@@ -1116,9 +1122,9 @@ fn a_follower_of_a_long_log_gets_all_of_it_in_pieces() {
     let run = Run::new();
     let log = in_folder::create(&run.folder).unwrap();
     let batch = |first: u64, count: u64| events(first, (0..count).map(|_| answer(&"z".repeat(3000))));
-    log.append(&batch(1, 700), Expected::Exactly(Seq(0))).unwrap(); // One batch of two megabytes.
+    log.append(&batch(1, 700), ExpectedVersion::Exactly(Seq(0))).unwrap(); // One batch of two megabytes.
     for first in 701..1001 {
-        log.append(&batch(first, 1), Expected::Exactly(Seq(first - 1))).unwrap();
+        log.append(&batch(first, 1), ExpectedVersion::Exactly(Seq(first - 1))).unwrap();
     }
     let mut following = in_folder::open_for_reading(&run.folder).unwrap().follow().unwrap();
     let mut seen = Vec::new();
@@ -1165,7 +1171,7 @@ fn log_of_a_newer_version_is_refused_with_upgrade_hint() {
     let newer = renamed.replace("\"text\":", "\"thought\":");
     run.set_mirror(newer.as_bytes());
     let (log, opening) = run.open();
-    assert!(matches!(opening.findings[..], [Finding::MirrorRebuilt { .. }]), "{opening:?}");
+    assert!(matches!(opening.repairs[..], [Repair::MirrorRebuilt { .. }]), "{opening:?}");
     assert_eq!(run.mirror(), good);
     drop(log);
     run.tamper(|db| drop(db.remove(3_u64.to_be_bytes()).unwrap()));
@@ -1218,8 +1224,8 @@ fn checkpoint_spares_verification_and_reveals_a_lost_tail() {
     let (log, opening) = run.open();
     let lost = "events 4 to 7 are lost: \
                 a checkpoint knows of them, but neither the store nor events.jsonl has them";
-    assert_eq!(opening.findings.iter().map(ToString::to_string).collect::<Vec<_>>(), [lost]);
-    assert!(opening.findings[0].concerns_events());
+    assert_eq!(opening.repairs.iter().map(ToString::to_string).collect::<Vec<_>>(), [lost]);
+    assert!(opening.repairs[0].concerns_events());
     assert_eq!(log.checkpoint(1), None, "it is of a log that is gone");
 }
 
@@ -1233,13 +1239,16 @@ fn a_writer_whose_lease_was_taken_over_writes_nothing_more() {
     holder["epoch"] = 7.into();
     fs::write(run.folder.lease(), holder.to_string()).unwrap();
     let batch = events(3, [answer("late")]);
-    let error = log.append(&batch, Expected::Exactly(Seq(2))).unwrap_err();
+    let error = log.append(&batch, ExpectedVersion::Exactly(Seq(2))).unwrap_err();
     assert!(matches!(error, AppendError::Fenced { ours: Epoch(2), theirs: Epoch(7) }), "{error}");
-    assert!(matches!(log.append(&batch, Expected::Exactly(Seq(2))), Err(AppendError::Poisoned { .. })));
+    assert!(matches!(
+        log.append(&batch, ExpectedVersion::Exactly(Seq(2))),
+        Err(AppendError::Poisoned { .. })
+    ));
     drop(log);
     let (log, opening) = run.open();
-    assert!(matches!(opening.findings[..], [Finding::LeaseTakenOver { .. }]));
-    assert_eq!(log.append(&batch, Expected::Exactly(Seq(2))).unwrap().epoch, Epoch(8));
+    assert!(matches!(opening.repairs[..], [Repair::LeaseTakenOver { .. }]));
+    assert_eq!(log.append(&batch, ExpectedVersion::Exactly(Seq(2))).unwrap().epoch, Epoch(8));
 }
 
 #[test]
@@ -1247,19 +1256,22 @@ fn a_lease_file_that_is_lost_does_not_let_the_epoch_fall() {
     let run = Run::with(2);
     drop(run.open());
     let (log, _) = run.open();
-    let head = log.append(&events(3, [answer("x")]), Expected::Exactly(Seq(2))).unwrap();
+    let head = log.append(&events(3, [answer("x")]), ExpectedVersion::Exactly(Seq(2))).unwrap();
     assert_eq!(head.epoch, Epoch(3));
     drop(log);
     fs::remove_file(run.folder.lease()).unwrap();
     let (log, _) = run.open();
-    assert_eq!(log.append(&events(4, [answer("y")]), Expected::Exactly(Seq(3))).unwrap().epoch, Epoch(4));
+    assert_eq!(
+        log.append(&events(4, [answer("y")]), ExpectedVersion::Exactly(Seq(3))).unwrap().epoch,
+        Epoch(4)
+    );
     log.verify().unwrap();
 }
 
 #[test]
 fn a_deleted_run_is_gone_and_its_neighbour_is_not() {
     let run = Run::with(2);
-    let neighbour = RunFolder::new(run.folder.path().parent().unwrap(), "neighbour".into());
+    let neighbour = RunDir::new(run.folder.path().parent().unwrap(), "neighbour".into());
     drop(in_folder::create(&neighbour).unwrap());
     let (lease, _) = FileLease::acquire(&run.folder.lease()).unwrap();
     in_folder::store(&run.folder).delete(run.folder.run(), lease).unwrap();
@@ -1307,7 +1319,7 @@ fn damage_the_database(cases: u64, damage: impl Fn(&mut Vec<u8>, &mut Dice)) {
     let log = in_folder::create(&run.folder).unwrap();
     for _ in 0..40 {
         let first = log.head().seq.0 + 1;
-        log.append(&events(first, facts()), Expected::Exactly(log.head().seq)).unwrap();
+        log.append(&events(first, facts()), ExpectedVersion::Exactly(log.head().seq)).unwrap();
     }
     let original: Vec<_> = log.read(Seq(1)).unwrap().map(Result::unwrap).collect();
     drop(log);
@@ -1369,8 +1381,8 @@ fn a_pipe_in_the_folder_of_the_store_is_named_and_not_waited_for() {
             if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let error = run.open_error();
-        let said = unstuck_files::error::with_causes(&error);
-        assert!(said.contains(name) && said.contains("a pipe, socket or device"), "{name}: {said}");
+        let message = unstuck_files::error::with_causes(&error);
+        assert!(message.contains(name) && message.contains("a pipe, socket or device"), "{name}: {message}");
         assert!(error.hint().unwrap().starts_with("move away what is there"), "{name}");
     }
 }

@@ -77,21 +77,21 @@ plain! {
     String = RunId: |id| id.as_str().to_owned(), RunId::new;
     String = StepId: |id| id.as_str().to_owned(), StepId::new;
     String = CheckId: |id| id.as_str().to_owned(), CheckId::new;
-    u32 = u16: |it| u32::from(*it), |it| u16::try_from(it).unwrap_or(u16::MAX);
-    bool = bool: |it| *it, |it| it;
-    i32 = i32: |it| *it, |it| it;
-    i64 = i64: |it| *it, |it| it;
-    u32 = u32: |it| *it, |it| it;
-    u64 = u64: |it| *it, |it| it;
-    u32 = Iteration: |it| it.0, Iteration;
-    u32 = Attempt: |it| it.0, Attempt;
-    u32 = Stage: |it| it.0, Stage;
-    u64 = Seq: |it| it.0, Seq;
-    u64 = Millis: |it| it.0, Millis;
-    u64 = Timestamp: |it| it.0, Timestamp;
-    String = Fingerprint: |it| it.as_str().to_owned(), Fingerprint::recorded;
-    v1::Digest = id::Digest: |it| Self(it.0), |it| id::Digest(it.0);
-    v1::Bytes = domain::Bytes: |it| Self(it.0.clone()), |it| domain::Bytes(it.0);
+    u32 = u16: |number| u32::from(*number), |number| u16::try_from(number).unwrap_or(u16::MAX);
+    bool = bool: |value| *value, |value| value;
+    i32 = i32: |value| *value, |value| value;
+    i64 = i64: |value| *value, |value| value;
+    u32 = u32: |value| *value, |value| value;
+    u64 = u64: |value| *value, |value| value;
+    u32 = Iteration: |number| number.0, Iteration;
+    u32 = Attempt: |number| number.0, Attempt;
+    u32 = Stage: |number| number.0, Stage;
+    u64 = Seq: |seq| seq.0, Seq;
+    u64 = Millis: |millis| millis.0, Millis;
+    u64 = Timestamp: |timestamp| timestamp.0, Timestamp;
+    String = Fingerprint: |fingerprint| fingerprint.as_str().to_owned(), Fingerprint::from_recorded;
+    v1::Digest = id::Digest: |digest| Self(digest.0), |digest| id::Digest(digest.0);
+    v1::Bytes = domain::Bytes: |bytes| Self(bytes.0.clone()), |bytes| domain::Bytes(bytes.0);
 }
 
 impl<D, W: Wire<D>> Wire<Option<D>> for Option<W> {
@@ -119,7 +119,7 @@ impl Wire<BTreeMap<String, String>> for Vec<v1::Checkout> {
         domain.iter().map(checkout).collect()
     }
     fn domain(self) -> BTreeMap<String, String> {
-        self.into_iter().map(|it| (it.name, it.commit)).collect()
+        self.into_iter().map(|checkout| (checkout.name, checkout.commit)).collect()
     }
 }
 
@@ -138,7 +138,7 @@ impl Wire<BTreeMap<String, Value>> for Vec<v1::Param> {
         domain.iter().map(|(name, value)| v1::Param { name: name.clone(), json: Wire::wire(value) }).collect()
     }
     fn domain(self) -> BTreeMap<String, Value> {
-        self.into_iter().map(|it| (it.name, it.json.domain())).collect()
+        self.into_iter().map(|param| (param.name, param.json.domain())).collect()
     }
 }
 
@@ -167,18 +167,18 @@ record! {
     v1::Progress = call_report::Progress {
         session, model, text, doing, counts, files, usage, at_least, cost, earlier, retrying,
     }
-    v1::Retrying = call_report::Retrying { trouble, attempt, most, delay }
-    v1::Reading = call_report::Reading {
+    v1::Retrying = call_report::ClientRetry { trouble, attempt, most, delay }
+    v1::Reading = call_report::CallReport {
         client, end, trouble, message, http_status, retry_after, resets, session, model, structured, usage, at_least, cost, earlier,
         counts, files,
     }
     v1::Usage = call_report::Usage { input, cached, cache_write, output, reasoning, scope }
     v1::Cost = call_report::Cost { micro_usd, scope }
-    v1::Earlier = call_report::Earlier { usage, micro_usd }
-    v1::Counts = call_report::Counts { tools, tools_failed, retries, denied, unparsed }
+    v1::Earlier = call_report::PriorUsage { usage, micro_usd }
+    v1::Counts = call_report::ToolCounts { tools, tools_failed, retries, denied, unparsed }
     v1::FallbackTaken = domain::FallbackTaken { step, what, to, why }
-    v1::Drift = scope::Drift { base, files, files_left_out, lines, put_back, by_check }
-    v1::WorkerLost = domain::Lost { step, iteration, attempt, processes_ended }
+    v1::Drift = scope::StepChanges { base, files, files_left_out, lines, put_back, by_check }
+    v1::WorkerLost = domain::AttemptLost { step, iteration, attempt, processes_ended }
     v1::CheckStarted = domain::CheckStarted { step, iteration, attempt, check_id, prompt, limit, moved_aside, templates, call }
     v2::CheckFinished = domain::CheckFinished {
         step, iteration, attempt, check_id, outcome, decision_file, commands, drift, validators, snapshot, stamp, answer,
@@ -188,10 +188,10 @@ record! {
         validator, outcome, exit, duration, stdout, stderr, stdout_end, stderr_end, error, report, params, failures,
         unparsed, cached, numbers,
     }
-    v1::Report = evidence::Report { summary, details, severity, suggested_action, root_cause, related_files }
-    v1::AnswerSeen = evidence::AnswerSeen { value, from, refused, violations }
-    v1::Refused = evidence::Refused { from, line, reason }
-    v1::Violation = evidence::Violation { path, keyword, schema_path, message, allowed }
+    v1::Report = evidence::FailureReport { summary, details, severity, suggested_action, root_cause, related_files }
+    v1::AnswerSeen = evidence::ParsedAnswer { value, from, refused, violations }
+    v1::Refused = evidence::RejectedCandidate { from, line, reason }
+    v1::Violation = evidence::SchemaViolation { path, keyword, schema_path, message, allowed }
     v2::CommandResult = evidence::CommandResult {
         run, exit, duration, stdout, stderr, reports, tail, tool, failures, failures_left_out, flaky, confidence, tests,
         listed, observations, numbers,
@@ -201,34 +201,34 @@ record! {
     v2::Number = evidence::Number { value, bound }
     v1::Location = evidence::Location { file, line }
     v1::Tests = evidence::Tests { passed, failed, skipped }
-    v1::Listed = evidence::Listed { failed, ran, gone, naming }
-    v1::Naming = evidence::Naming { tool, passed }
+    v1::Listed = evidence::RecordedTestNames { failed, ran, gone, naming }
+    v1::Naming = evidence::ReporterNaming { tool, passed }
     v1::TestName = evidence::TestName { tool, name }
-    v1::CheckLost = domain::Lost { step, iteration, attempt, processes_ended }
+    v1::CheckLost = domain::AttemptLost { step, iteration, attempt, processes_ended }
     v1::LogRepaired = domain::LogRepaired { what }
-    v1::Suspended = domain::Suspended { length }
+    v1::Suspended = domain::MachineSuspended { length }
     v2::SnapshotTaken = domain::SnapshotTaken { snapshot, moment }
     v2::Snapshot = snapshot::Snapshot { id, work, files, bytes, repository, left_out, notes, open_boxes }
-    v1::Standing = snapshot::Standing { branch, commit, stash, elsewhere }
-    v1::LeftOut = snapshot::LeftOut { reason, count, examples }
+    v1::Standing = snapshot::RepositoryState { branch, commit, stash, elsewhere }
+    v1::LeftOut = snapshot::Exclusion { reason, count, examples }
     v1::Outcome = domain::Outcome {
         exit, duration, answer, stderr_tail, stdout, stderr, processes_ended, redactions, notes, fatal, reading,
         resets_at,
     }
     v1::ChildEnd = domain::ChildEnd { run, end, spent }
-    v1::Spent = cost::Spent { calls, reported, derived, tokens, tokens_unknown }
-    v1::Sum = cost::Sum { micro_usd, calls }
+    v1::Spent = cost::Spend { calls, reported, derived, tokens, tokens_unknown }
+    v1::Sum = cost::CostTotal { micro_usd, calls }
     v1::Tokens = cost::Tokens { input, cached, cache_write, output, reasoning }
     v1::WorkRequested = domain::WorkRequested { step, iteration, attempt, stage, purpose }
     v1::CheckRequested = domain::CheckRequested { step, iteration, attempt, what, claim }
-    v1::Claimed = domain::Claimed { check_id, source, reasons, problems, evidence }
+    v1::Claimed = domain::PendingClaim { check_id, source, reasons, problems, evidence }
     v1::WaitRequested = domain::WaitRequested { step, until, then, why, detail }
     v1::VerdictReached = domain::VerdictReached {
         step, iteration, check_id, check_id_match, decision, claimed, source, reasons, fingerprints, problems, parse_failures, evidence,
     }
     v1::StageRaised = domain::StageRaised { step, iteration, from, to, cause, key, count }
     v1::StepEnded = domain::StepEnded { step, end, evidence }
-    v1::Failure = domain::Failure { class, message }
+    v1::Failure = domain::ProcessFailure { class, message }
     v1::RunStopping = domain::RunStopping { why, evidence }
     v1::RunEnded = domain::RunEnded { outcome, step, incomplete_steps, evidence }
 }
@@ -236,14 +236,14 @@ record! {
 choice! {
     Exit = domain::Exit { Code(it), Signal(it), TimedOut, Stopped, CouldNotStart(it), Child(it), Idle, Asks(it), Settled, Hopeless, Flooded, Probed(it) }
     CallEnd = call_report::CallEnd { Done, Failed, Stopped }
-    Trouble = call_report::Trouble {
+    Trouble = call_report::CallError {
         RateLimit, Overloaded, Server, Network, Auth, Credit, ContextOverflow, BadRequest, TurnLimit, BudgetLimit,
         NoSession, Config, Crashed, NoEnd, EmptyAnswer, Interrupted, Unknown,
     }
-    Scope = call_report::Scope { Call, Session }
+    Scope = call_report::UsagePeriod { Call, Session }
     DecisionFile = domain::DecisionFile { NotConfigured, Refused(it), Read(it) }
     Refusal = evidence::Refusal { Missing, Empty, TooLarge, NotRegular, OutsideWorkspace, Unreadable }
-    Next = domain::Next { Work, Check }
+    Next = domain::TurnKind { Work, Check }
     Purpose = domain::Purpose { Work, Diagnosis }
     SnapshotMoment = domain::SnapshotMoment { Ended, Resumed, BeforeUndo, Undone(it), Abandoned }
     WaitReason = domain::WaitReason { Retry(it), Weather(it), CheckRetry(it), ExternalJob }
@@ -254,10 +254,10 @@ choice! {
     Decision = evidence::Decision { Complete, Incomplete, Blocked, Waiting, None }
     Source = domain::DecisionSource { ExitCode, FileJson, FileText, OutputJson, Marker, None, Answer, Validators, Closer }
     Inquiry = domain::Inquiry { Check, Preflight, Conditions, Closer }
-    AnswerOrigin = evidence::Origin { StructuredOutput, DecisionFile, Message(it) }
+    AnswerOrigin = evidence::AnswerSource { StructuredOutput, DecisionFile, Message(it) }
     Severity = evidence::Severity { Info, Warning, Error, Critical }
     ValidatorOutcome = evidence::ValidatorOutcome { Pass, Fail, CouldNotRun(it) }
-    FailureSource = evidence::Source { Text, Report }
+    FailureSource = evidence::FailureSource { Text, Report }
     Confidence = evidence::Confidence { Low, Medium, High }
     StallCause = domain::StallCause { SameFailures, Cycle(it), PersistentFailure, NoReasons, NoChange, Growing, Diverging }
     StepEnd = domain::StepEnd {

@@ -2,7 +2,7 @@
 //!
 //! A fact is stored as one of the frozen structs of [`v1`], in bincode; a mirror and an export hold the
 //! same struct as JSON. Domain types are never stored themselves, so that they can change freely.
-//! Headers, hashes and the order of events belong to [`envelope`](crate::envelope) and
+//! Headers, hashes and the order of events belong to [`record`](crate::record) and
 //! [`chain`](crate::chain).
 //!
 //! To change an event: define the new shape in the newest `vN` that no release has written, write `From` for it in

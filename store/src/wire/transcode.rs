@@ -14,13 +14,13 @@ use serde::de::{
 use unstuck_core::evidence::decode_hex;
 use unstuck_core::id::Digest;
 
-use crate::cursor::Cursor;
+use crate::text_cursor::TextCursor;
 
 /// Reads a shape and replaces the content of `payload` by its bincode. Returns `None` if the JSON was not written by
 /// this program.
 pub(super) fn decode<T: DeserializeOwned>(json: &str, payload: &mut Vec<u8>) -> Option<T> {
     payload.clear();
-    let mut reader = Reader { rest: Cursor(json), payload };
+    let mut reader = Reader { rest: TextCursor(json), payload };
     let shape = T::deserialize(&mut reader).ok()?;
     reader.rest.0.is_empty().then_some(shape)
 }
@@ -44,7 +44,7 @@ impl serde::de::Error for Declined {
 }
 
 struct Reader<'de, 'a> {
-    rest: Cursor<'de>,
+    rest: TextCursor<'de>,
     payload: &'a mut Vec<u8>,
 }
 
@@ -243,7 +243,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
         let holds = self.skip("{");
         self.expect("\"")?;
         let name = self.name()?;
-        let index = names.iter().position(|it| *it == name).ok_or(Declined)?;
+        let index = names.iter().position(|known| *known == name).ok_or(Declined)?;
         let index = u32::try_from(index).map_err(|_| Declined)?;
         self.payload.extend_from_slice(&index.to_le_bytes());
         if holds {

@@ -1,6 +1,6 @@
 //! Converts each shape to the next version.
 
-use unstuck_core::judge::declaration::wants_repeat;
+use unstuck_core::judge::declared_status::wants_repeat;
 
 use super::convert::Wire as _;
 use super::{v1, v2, v3};

@@ -3,28 +3,30 @@
 #![allow(dead_code, reason = "no test uses all of it")]
 
 use unstuck_core::call_report::{
-    CallEnd, Cost, Counts, Earlier, Progress, Reading, Retrying, Scope, Trouble, Usage,
+    CallEnd, CallError, CallReport, ClientRetry, Cost, PriorUsage, Progress, ToolCounts, Usage, UsagePeriod,
 };
-use unstuck_core::cost::{Spent, Sum, Tokens};
+use unstuck_core::cost::{CostTotal, Spend, Tokens};
 use unstuck_core::diffstat::{ChangedFile, Diffstat};
 use unstuck_core::event::{
-    AnswerGiven, Bytes, Call, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Claimed, Conclusion,
-    DecisionFile, DecisionSource, ErrorClass, Event, Exit, Fact, Failure, FallbackTaken, Inquiry,
-    LogRepaired, Lost, Next, Observation, Outcome, Parent, Purpose, RegistryText, RunEnded, RunInterrupted,
-    RunOutcome, RunResumed, RunStarted, RunStopping, SnapshotMoment, SnapshotTaken, StageRaised, StallCause,
-    StepEnd, StepEnded, Suspended, VerdictReached, WaitReason, WaitRequested, WorkRequested, WorkerFinished,
-    WorkerProgressed, WorkerStarted,
+    AnswerGiven, AttemptLost, Bytes, Call, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Conclusion,
+    DecisionFile, DecisionSource, ErrorClass, Event, Exit, Fact, FallbackTaken, Inquiry, LogRepaired,
+    MachineSuspended, Observation, Outcome, Parent, PendingClaim, ProcessFailure, Purpose, RegistryText,
+    RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStarted, RunStopping, SnapshotMoment, SnapshotTaken,
+    StageRaised, StallCause, StepEnd, StepEnded, TurnKind, VerdictReached, WaitReason, WaitRequested,
+    WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted,
 };
 use unstuck_core::evidence::CommandResult;
-use unstuck_core::evidence::{AnswerSeen, Origin, Refused, Violation};
-use unstuck_core::evidence::{Confidence, Failure as Failed, Listed, Number, NumberLine, Tests, What};
+use unstuck_core::evidence::{AnswerSource, ParsedAnswer, RejectedCandidate, SchemaViolation};
+use unstuck_core::evidence::{
+    Confidence, Failure as Failed, FailureSubject, Number, NumberLine, RecordedTestNames, Tests,
+};
 use unstuck_core::evidence::{Decision, Refusal};
-use unstuck_core::evidence::{Report, Severity, ValidatorOutcome, ValidatorResult};
+use unstuck_core::evidence::{FailureReport, Severity, ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::{Attempt, Blob, Digest, Iteration, Millis, Seq, Stage, Timestamp};
-use unstuck_core::judge::scope::Drift;
-use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
+use unstuck_core::judge::scope::StepChanges;
+use unstuck_core::snapshot::{Exclusion, RepositoryState, Snapshot};
 use unstuck_core::workflow::{
-    BranchRules, Budget, OutagePolicy, Session, Step, Work, Worker, WorkerKind, Workflow,
+    BranchRules, Budget, OutagePolicy, Session, Step, StepKind, Worker, WorkerKind, Workflow,
 };
 
 /// A moment in November 2026.
@@ -54,7 +56,7 @@ pub fn workflow() -> Workflow {
     let step = Step {
         id: "fix".into(),
         description: None,
-        work: Work::Worker(worker),
+        work: StepKind::Worker(worker),
         depends_on: Vec::new(),
         inputs: Vec::new(),
         outputs: Vec::new(),
@@ -95,7 +97,7 @@ pub fn run_started() -> Fact {
     Observation::RunStarted(Box::new(RunStarted {
         run: RUN.into(),
         workflow: workflow(),
-        workflow_digest: Some(Digest::of(b"workflow")),
+        workflow_digest: Some(Digest::sha256(b"workflow")),
         workflow_file: Some("fix.yaml".to_owned()),
         workspace: "/home/me/project".to_owned(),
         parent: Some(Parent { run: "ba9876543210".into(), step: "all".into(), iteration: Iteration(3) }),
@@ -107,7 +109,7 @@ pub fn run_started() -> Fact {
 }
 
 pub fn blob(text: &str) -> Blob {
-    Blob { digest: Digest::of(text.as_bytes()), size: text.len() as u64 }
+    Blob { digest: Digest::sha256(text.as_bytes()), size: text.len() as u64 }
 }
 
 pub fn outcome(exit: Exit, answer: &str) -> Outcome {
@@ -122,13 +124,13 @@ pub fn outcome(exit: Exit, answer: &str) -> Outcome {
         redactions: 2,
         notes: vec!["output `report` is missing".to_owned()],
         fatal: None,
-        reading: Some(Box::new(reading(Some(Trouble::RateLimit), CallEnd::Failed))),
+        reading: Some(Box::new(reading(Some(CallError::RateLimit), CallEnd::Failed))),
         resets_at: Some(Timestamp(1_795_300_000_000)),
     }
 }
 
-fn reading(trouble: Option<Trouble>, end: CallEnd) -> Reading {
-    Reading {
+fn reading(trouble: Option<CallError>, end: CallEnd) -> CallReport {
+    CallReport {
         client: "claude".to_owned(),
         end,
         trouble,
@@ -141,29 +143,36 @@ fn reading(trouble: Option<Trouble>, end: CallEnd) -> Reading {
         structured: Some("{\"status\":\"done\"}".to_owned()),
         usage: Some(usage()),
         at_least: Some(usage().into()),
-        cost: Some(Cost { micro_usd: 310_000, scope: Scope::Call }),
-        earlier: Earlier { usage: Some(usage()), micro_usd: Some(90_000) },
+        cost: Some(Cost { micro_usd: 310_000, scope: UsagePeriod::Call }),
+        earlier: PriorUsage { usage: Some(usage()), micro_usd: Some(90_000) },
         counts: counts(),
         files: vec!["src/a.rs".to_owned()],
     }
 }
 
 fn usage() -> Usage {
-    Usage { input: 700, cached: 2100, cache_write: 50, output: 65, reasoning: 12, scope: Scope::Session }
+    Usage {
+        input: 700,
+        cached: 2100,
+        cache_write: 50,
+        output: 65,
+        reasoning: 12,
+        scope: UsagePeriod::Session,
+    }
 }
 
-fn spent() -> Spent {
-    Spent {
+fn spent() -> Spend {
+    Spend {
         calls: 4,
-        reported: Sum { micro_usd: 1_210_000, calls: 2 },
-        derived: Sum { micro_usd: 400_000, calls: 1 },
+        reported: CostTotal { micro_usd: 1_210_000, calls: 2 },
+        derived: CostTotal { micro_usd: 400_000, calls: 1 },
         tokens: Tokens { input: 10, cached: 20, cache_write: 4, output: 2, reasoning: 1 },
         tokens_unknown: 1,
     }
 }
 
-fn counts() -> Counts {
-    Counts { tools: 5, tools_failed: 1, retries: 2, denied: 3, unparsed: 4 }
+fn counts() -> ToolCounts {
+    ToolCounts { tools: 5, tools_failed: 1, retries: 2, denied: 3, unparsed: 4 }
 }
 
 fn call() -> Option<Box<Call>> {
@@ -175,8 +184,8 @@ fn call() -> Option<Box<Call>> {
     }))
 }
 
-fn progressed(trouble: Trouble) -> Observation {
-    let retrying = Retrying { trouble, attempt: 1, most: Some(10), delay: Some(Millis(2000)) };
+fn progressed(trouble: CallError) -> Observation {
+    let retrying = ClientRetry { trouble, attempt: 1, most: Some(10), delay: Some(Millis(2000)) };
     Observation::WorkerProgressed(WorkerProgressed {
         step: "fix".into(),
         iteration: Iteration(1),
@@ -190,8 +199,8 @@ fn progressed(trouble: Trouble) -> Observation {
             files: vec!["src/a.rs".to_owned()],
             usage: Some(usage()),
             at_least: Some(usage().into()),
-            cost: Some(Cost { micro_usd: 310_000, scope: Scope::Session }),
-            earlier: Earlier { usage: Some(usage()), micro_usd: Some(90_000) },
+            cost: Some(Cost { micro_usd: 310_000, scope: UsagePeriod::Session }),
+            earlier: PriorUsage { usage: Some(usage()), micro_usd: Some(90_000) },
             retrying: Some(retrying),
         }),
     })
@@ -206,13 +215,13 @@ fn worker_finished(exit: Exit, decision_file: DecisionFile) -> Observation {
         decision_file,
         changed: Some(true),
         snapshot: None,
-        drift: Some(Box::new(Drift {
+        drift: Some(Box::new(StepChanges {
             files: vec!["src/a.rs".to_owned()],
             lines: Some(3),
             by_check: vec!["report.xml".to_owned()],
-            ..Drift::default()
+            ..StepChanges::default()
         })),
-        diffstat: Some(Box::new(Diffstat::of(vec![ChangedFile {
+        diffstat: Some(Box::new(Diffstat::from_files(vec![ChangedFile {
             path: "src/a.rs".to_owned(),
             added: 2,
             removed: 1,
@@ -223,17 +232,17 @@ fn worker_finished(exit: Exit, decision_file: DecisionFile) -> Observation {
 }
 
 fn snapshot() -> Snapshot {
-    let standing = Standing {
+    let standing = RepositoryState {
         branch: Some("work".to_owned()),
         commit: Some("1f0c".to_owned()),
         stash: None,
         elsewhere: [(String::new(), "2e1d".to_owned())].into(),
     };
     let left_out =
-        LeftOut { reason: "ignored and full".to_owned(), count: 1, examples: vec!["target".to_owned()] };
+        Exclusion { reason: "ignored and full".to_owned(), count: 1, examples: vec!["target".to_owned()] };
     Snapshot {
-        id: Digest::of(b"all"),
-        work: Digest::of(b"work"),
+        id: Digest::sha256(b"all"),
+        work: Digest::sha256(b"work"),
         files: 12,
         bytes: 3456,
         repository: Some(standing),
@@ -243,8 +252,8 @@ fn snapshot() -> Snapshot {
     }
 }
 
-fn lost() -> Lost {
-    Lost { step: "fix".into(), iteration: Iteration(2), attempt: Attempt(3), processes_ended: 4 }
+fn lost() -> AttemptLost {
+    AttemptLost { step: "fix".into(), iteration: Iteration(2), attempt: Attempt(3), processes_ended: 4 }
 }
 
 /// Every observation, at least once.
@@ -297,27 +306,27 @@ pub fn observations() -> Vec<Observation> {
         }),
         Observation::CheckLost(lost()),
         Observation::Kicked,
-        Observation::Suspended(Suspended { length: Millis(7_200_000) }),
+        Observation::Suspended(MachineSuspended { length: Millis(7_200_000) }),
         Observation::LogRepaired(LogRepaired { what: "events 4 to 6 were restored".to_owned() }),
     ];
     let troubles = [
-        Trouble::RateLimit,
-        Trouble::Overloaded,
-        Trouble::Server,
-        Trouble::Network,
-        Trouble::Auth,
-        Trouble::Credit,
-        Trouble::ContextOverflow,
-        Trouble::BadRequest,
-        Trouble::TurnLimit,
-        Trouble::BudgetLimit,
-        Trouble::NoSession,
-        Trouble::Config,
-        Trouble::Crashed,
-        Trouble::NoEnd,
-        Trouble::EmptyAnswer,
-        Trouble::Interrupted,
-        Trouble::Unknown,
+        CallError::RateLimit,
+        CallError::Overloaded,
+        CallError::Server,
+        CallError::Network,
+        CallError::Auth,
+        CallError::Credit,
+        CallError::ContextOverflow,
+        CallError::BadRequest,
+        CallError::TurnLimit,
+        CallError::BudgetLimit,
+        CallError::NoSession,
+        CallError::Config,
+        CallError::Crashed,
+        CallError::NoEnd,
+        CallError::EmptyAnswer,
+        CallError::Interrupted,
+        CallError::Unknown,
     ];
     all.extend(troubles.map(progressed));
     let moments = [
@@ -368,7 +377,7 @@ pub fn observations() -> Vec<Observation> {
             drift: None,
             validators: validators(),
             snapshot: Some(Box::new(snapshot())),
-            stamp: Some(Digest::of(b"all")),
+            stamp: Some(Digest::sha256(b"all")),
             answer: Some(Box::new(answer_seen())),
             unsettled_after: Some(3),
             changed: vec!["Cargo.lock".to_owned()],
@@ -377,12 +386,16 @@ pub fn observations() -> Vec<Observation> {
     all
 }
 
-fn answer_seen() -> AnswerSeen {
-    AnswerSeen {
+fn answer_seen() -> ParsedAnswer {
+    ParsedAnswer {
         value: Some(r#"{"status":"completed"}"#.to_owned()),
-        from: Some(Origin::Message(2)),
-        refused: vec![Refused { from: Origin::DecisionFile, line: 1, reason: "no JSON".to_owned() }],
-        violations: vec![Violation {
+        from: Some(AnswerSource::Message(2)),
+        refused: vec![RejectedCandidate {
+            from: AnswerSource::DecisionFile,
+            line: 1,
+            reason: "no JSON".to_owned(),
+        }],
+        violations: vec![SchemaViolation {
             path: "/status".to_owned(),
             keyword: "enum".to_owned(),
             schema_path: "/properties/status/enum".to_owned(),
@@ -392,8 +405,8 @@ fn answer_seen() -> AnswerSeen {
     }
 }
 
-fn report(severity: Severity) -> Report {
-    Report {
+fn report(severity: Severity) -> FailureReport {
+    FailureReport {
         summary: "1 file is not committed".to_owned(),
         details: vec!["a.rs: untracked".to_owned()],
         severity,
@@ -430,8 +443,8 @@ fn validators() -> Vec<ValidatorResult> {
     outcomes.into_iter().cycle().zip(severities).map(result).collect()
 }
 
-fn failure(class: ErrorClass) -> Failure {
-    Failure { class, message: "exit code 1: connection refused".to_owned() }
+fn failure(class: ErrorClass) -> ProcessFailure {
+    ProcessFailure { class, message: "exit code 1: connection refused".to_owned() }
 }
 
 /// Every conclusion, at least once, with every variant that one can hold.
@@ -459,7 +472,7 @@ pub fn conclusions() -> Vec<Conclusion> {
             claim: None,
         }),
     ];
-    let claim = Claimed {
+    let claim = PendingClaim {
         check_id: Some("018f-check".into()),
         source: DecisionSource::Answer,
         reasons: vec!["all done".to_owned()],
@@ -495,7 +508,7 @@ pub fn conclusions() -> Vec<Conclusion> {
         Conclusion::WaitRequested(WaitRequested {
             step: "fix".into(),
             until: Timestamp(AT),
-            then: if n % 2 == 0 { Next::Work } else { Next::Check },
+            then: if n % 2 == 0 { TurnKind::Work } else { TurnKind::Check },
             why,
             detail: "HTTP 429".to_owned(),
         })
@@ -542,7 +555,7 @@ pub fn conclusions() -> Vec<Conclusion> {
             from: Stage(1),
             to: Stage(2),
             cause,
-            key: Some(Digest::of(b"key")),
+            key: Some(Digest::sha256(b"key")),
             count: 3,
         })
     }));
@@ -566,7 +579,7 @@ pub fn conclusions() -> Vec<Conclusion> {
         ends.into_iter()
             .map(|end| Conclusion::StepEnded(StepEnded { step: "fix".into(), end, evidence: vec![Seq(9)] })),
     );
-    all.extend([Next::Work, Next::Check].map(|what| {
+    all.extend([TurnKind::Work, TurnKind::Check].map(|what| {
         let why = failure(ErrorClass::RetryableRateLimit);
         Conclusion::FallbackTaken(FallbackTaken { step: "fix".into(), what, to: 1, why })
     }));
@@ -606,20 +619,22 @@ pub fn facts_of_v1() -> Vec<Fact> {
 /// The same facts with what version 2 has in addition.
 pub fn facts_of_v2() -> Vec<Fact> {
     let mut all = facts_of_v1();
-    let count = |it: &mut Option<Box<Snapshot>>| it.iter_mut().for_each(|it| it.open_boxes = Some(3));
+    let count = |snapshot: &mut Option<Box<Snapshot>>| {
+        snapshot.iter_mut().for_each(|snapshot| snapshot.open_boxes = Some(3));
+    };
     for fact in &mut all {
         let Fact::Observed(observation) = fact else { continue };
         match observation {
-            Observation::WorkerStarted(it) => count(&mut it.snapshot),
-            Observation::WorkerFinished(it) => count(&mut it.snapshot),
-            Observation::SnapshotTaken(it) => it.snapshot.open_boxes = Some(0),
-            Observation::CheckFinished(it) => {
-                count(&mut it.snapshot);
-                it.commands.push(command_result());
-                it.validators
+            Observation::WorkerStarted(e) => count(&mut e.snapshot),
+            Observation::WorkerFinished(e) => count(&mut e.snapshot),
+            Observation::SnapshotTaken(e) => e.snapshot.open_boxes = Some(0),
+            Observation::CheckFinished(e) => {
+                count(&mut e.snapshot);
+                e.commands.push(command_result());
+                e.validators
                     .iter_mut()
-                    .flat_map(|it| &mut it.failures)
-                    .for_each(|it| it.remaining = Some(7));
+                    .flat_map(|result| &mut result.failures)
+                    .for_each(|failure| failure.remaining = Some(7));
             }
             _ => {}
         }
@@ -647,13 +662,17 @@ pub fn facts() -> Vec<Fact> {
 fn command_result() -> CommandResult {
     let numbers =
         vec![Number { value: 3_000_000, bound: Some(12_000_000) }, Number { value: -1, bound: None }];
-    let failure =
-        Failed::named("pytest", "AssertionError", What::Item("test_a", "test_a.py"), "assert 1 == 2");
+    let failure = Failed::synthetic(
+        "pytest",
+        "AssertionError",
+        FailureSubject::Item("test_a", "test_a.py"),
+        "assert 1 == 2",
+    );
     CommandResult {
         run: "pytest".to_owned(),
         exit: Exit::Code(1),
         duration: Millis(12),
-        stdout: Some(Blob { digest: Digest::of(b"out"), size: 3 }),
+        stdout: Some(Blob { digest: Digest::sha256(b"out"), size: 3 }),
         stderr: None,
         reports: Vec::new(),
         tail: "step 3 of 12".to_owned(),
@@ -663,8 +682,8 @@ fn command_result() -> CommandResult {
         flaky: vec![failure],
         confidence: Confidence::High,
         tests: Some(Tests { passed: 1, failed: 1, skipped: 0 }),
-        listed: Listed::default(),
+        listed: RecordedTestNames::default(),
         observations: 2,
-        numbers: vec![NumberLine { frame: Digest::of(b"step # of #"), numbers }],
+        numbers: vec![NumberLine { frame: Digest::sha256(b"step # of #"), numbers }],
     }
 }

@@ -26,7 +26,7 @@ pub(super) async fn read(from: &mut BufReader<TcpStream>) -> io::Result<Option<R
     let target = first.split(' ').nth(1).unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let mut length = Some(0);
-    while let Some(header) = line(from).await?.filter(|it| !it.is_empty()) {
+    while let Some(header) = line(from).await?.filter(|header| !header.is_empty()) {
         let (name, value) = header.split_once(':').unwrap_or((&header, ""));
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.trim().parse().ok(),

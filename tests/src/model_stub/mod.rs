@@ -118,7 +118,7 @@ async fn serve(stream: TcpStream, desk: &Desk) -> io::Result<()> {
 }
 
 async fn answer(to: &mut BufReader<TcpStream>, request: &Request, desk: &Desk) -> io::Result<()> {
-    let Some(protocol) = Protocol::of(request) else {
+    let Some(protocol) = Protocol::from_request(request) else {
         return match protocol::count(request) {
             Some(count) => http::send(to, 200, &[], &count).await,
             None => http::send(to, 404, &[], &json!({"error": {"message": "there is no such page"}})).await,

@@ -42,7 +42,7 @@ pub(super) enum Part {
 
 impl Protocol {
     /// Returns the protocol of a request that is to be answered by the model.
-    pub fn of(request: &Request) -> Option<Self> {
+    pub fn from_request(request: &Request) -> Option<Self> {
         let is = |end: &str| request.path.ends_with(end);
         if is("/messages") {
             Some(Self::Messages)
@@ -60,12 +60,12 @@ impl Protocol {
     pub fn tools(self, body: &Value) -> Vec<Tool> {
         let list = body["tools"].as_array().into_iter().flatten();
         match self {
-            Self::Messages => list.filter_map(|it| tool(it, &["input_schema"])).collect(),
-            Self::Responses => list.filter_map(|it| tool(it, &["parameters"])).collect(),
-            Self::Chat => list.filter_map(|it| tool(&it["function"], &["parameters"])).collect(),
+            Self::Messages => list.filter_map(|entry| tool(entry, &["input_schema"])).collect(),
+            Self::Responses => list.filter_map(|entry| tool(entry, &["parameters"])).collect(),
+            Self::Chat => list.filter_map(|entry| tool(&entry["function"], &["parameters"])).collect(),
             Self::GenerateContent => list
-                .flat_map(|it| it["functionDeclarations"].as_array().into_iter().flatten())
-                .filter_map(|it| tool(it, &["parametersJsonSchema", "parameters"]))
+                .flat_map(|group| group["functionDeclarations"].as_array().into_iter().flatten())
+                .filter_map(|entry| tool(entry, &["parametersJsonSchema", "parameters"]))
                 .collect(),
         }
     }
@@ -133,8 +133,8 @@ pub(super) fn count(request: &Request) -> Option<Value> {
     }
 }
 
-fn tool(it: &Value, schemas: &[&str]) -> Option<Tool> {
-    let name = it["name"].as_str()?.to_owned();
-    let schema = schemas.iter().find_map(|key| it.get(*key)).cloned().unwrap_or_default();
+fn tool(entry: &Value, schemas: &[&str]) -> Option<Tool> {
+    let name = entry["name"].as_str()?.to_owned();
+    let schema = schemas.iter().find_map(|key| entry.get(*key)).cloned().unwrap_or_default();
     Some(Tool { name, schema })
 }

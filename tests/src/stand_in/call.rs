@@ -27,8 +27,7 @@ impl Sessions {
     }
 
     fn file(&self, session: &str) -> PathBuf {
-        let name: String =
-            session.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' }).collect();
+        let name: String = session.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         self.folder.join(format!("{}-{name}", self.client))
     }
 
@@ -77,7 +76,7 @@ impl Sessions {
     /// Returns a new name in the form of the client.
     fn name(&self, seed: &str) -> String {
         match self.client {
-            "opencode" => format!("ses_{}", &Digest::of(seed.as_bytes()).to_string()[..26]),
+            "opencode" => format!("ses_{}", &Digest::sha256(seed.as_bytes()).to_string()[..26]),
             "codex" | "pi" => uuid(seed, '7'),
             _ => uuid(seed, '4'),
         }
@@ -148,7 +147,7 @@ pub(super) fn log(
         "env": environment(),
         "cwd": std::env::current_dir().unwrap_or_default(),
         "stdin_bytes": prompt.len(),
-        "stdin_sha256": Digest::of(prompt.as_bytes()).to_string(),
+        "stdin_sha256": Digest::sha256(prompt.as_bytes()).to_string(),
         "prompt": prompt.chars().take(PROMPT_CHARS_MAX).collect::<String>(),
         "session": session,
         "check_id": check_id(prompt),
@@ -167,7 +166,7 @@ fn environment() -> BTreeMap<String, String> {
     const NAMES: [&str; 4] = ["TERM", "NO_COLOR", "IS_SANDBOX", "HOME"];
     std::env::vars()
         .filter(|(name, _)| {
-            NAMES.contains(&name.as_str()) || BEGINNINGS.iter().any(|it| name.starts_with(it))
+            NAMES.contains(&name.as_str()) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
         })
         .collect()
 }

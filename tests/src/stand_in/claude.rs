@@ -169,7 +169,7 @@ fn models(stage: &mut Stage, tokens: Tokens, cost: u64) -> String {
 }
 
 fn most_retries() -> u32 {
-    std::env::var("CLAUDE_CODE_MAX_RETRIES").ok().and_then(|it| it.parse().ok()).unwrap_or(10)
+    std::env::var("CLAUDE_CODE_MAX_RETRIES").ok().and_then(|text| text.parse().ok()).unwrap_or(10)
 }
 
 fn status(failure: &Failure) -> String {

@@ -223,7 +223,7 @@ impl Flags {
         let (name, attached) =
             word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value.to_owned())));
         let known =
-            table(client).iter().find(|names| names.iter().any(|it| it.trim_end_matches('=') == name));
+            table(client).iter().find(|names| names.iter().any(|flag| flag.trim_end_matches('=') == name));
         let Some(first) = known.map(|names| names[0]) else { return Err(unknown(client, word)) };
         let value = match (first.ends_with('='), attached) {
             (true, Some(value)) => value,

@@ -284,7 +284,7 @@ fn sum(a: Tokens, b: Tokens) -> Tokens {
 
 /// Returns an id in the form of a UUID of a version, the same for the same text.
 pub(super) fn uuid(text: &str, version: char) -> String {
-    let hex = Digest::of(text.as_bytes()).to_string();
+    let hex = Digest::sha256(text.as_bytes()).to_string();
     format!("{}-{}-{version}{}-8{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..32])
 }
 

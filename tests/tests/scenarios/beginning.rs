@@ -75,7 +75,7 @@ fn example_without_a_file_fixes_one_failure_after_the_other() {
     let ended = stage.unstuck_in(&stage.scratch("shop"), &run).with_status(0);
     let moved: Vec<&str> = ended.out.match_indices("fail ").map(|(at, _)| &ended.out[at..at + 10]).collect();
     assert!(ended.out.contains("3 failures, 3 tests"), "{ended:?}");
-    assert!(moved.iter().any(|it| it.starts_with("fail 1 →")), "{moved:?}");
+    assert!(moved.iter().any(|line| line.starts_with("fail 1 →")), "{moved:?}");
     assert!(ended.out.contains("COMPLETE after 3 iterations"), "{ended:?}");
 }
 

@@ -27,12 +27,12 @@ pub fn run(stage: &Stage, who: &str, options: &[&str]) -> Ended {
 
 /// Returns what was read of each call.
 pub fn readings(stage: &Stage) -> Vec<Value> {
-    stage.facts("worker_finished").into_iter().map(|mut it| it["outcome"]["reading"].take()).collect()
+    stage.facts("worker_finished").into_iter().map(|mut fact| fact["outcome"]["reading"].take()).collect()
 }
 
 /// Returns the words that a client was called with, but for names of conversations and folders.
 fn argv(call: &Value) -> String {
-    let words = call["argv"].as_array().expect("words").iter().map(|it| it.as_str().expect("a word"));
+    let words = call["argv"].as_array().expect("words").iter().map(|word| word.as_str().expect("a word"));
     let session = call["session"].as_str().expect("a name");
     words
         .map(|word| match word {
@@ -60,7 +60,7 @@ fn plays(client: &str) -> String {
     assert_eq!((calls.len(), finished.len()), (2, 2), "{client}");
     for call in &calls {
         assert!(
-            call["prompt"].as_str().is_some_and(|it| it.contains("mend it")),
+            call["prompt"].as_str().is_some_and(|prompt| prompt.contains("mend it")),
             "{client} knows its task: {call}"
         );
     }
@@ -227,7 +227,7 @@ fn s53_however_much_a_client_prints_the_memory_of_the_supervisor_is_bounded() {
     assert!(outcome["stdout"]["size"].as_u64().is_some_and(|size| size > BYTES), "{outcome:#}");
     assert_eq!(outcome["answer"], "I mended it.");
     let peak = stage.noted("peak");
-    let peak: u64 = peak.split_whitespace().nth(1).and_then(|it| it.parse().ok()).expect("a number");
+    let peak: u64 = peak.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number");
     assert!(peak < PEAK_MAX_KB, "{peak} kB");
 }
 
@@ -277,14 +277,14 @@ fn custom_client_is_called_by_its_program_and_its_stderr_is_ignored() {
         shown.contains("tool B␛[2Ja␀sh end      done") && shown.contains("␛]0;owned␇I am␛[1;32m done"),
         "{shown}"
     );
-    assert!(!shown.contains(|it: char| it.is_control() && it != '\n'), "{shown:?}");
+    assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
     stage.unstuck(&["probe", "worker", "at-wrok"]).with_status(64).complains("did you mean at-work?");
     stage
         .unstuck(&["run", "mend it", "--trust-worker", "--with", "at-work"])
         .with_status(64)
         .complains("agent.sh, as .unstuck/workers.yaml describes it)");
     stage.unstuck(&["run", "mend it", "--trust-worker", "--with", "at-work", "--yes"]).with_status(0);
-    let verdicts: Vec<Value> = stage.verdicts().iter().map(|it| it["decision"].clone()).collect();
+    let verdicts: Vec<Value> = stage.verdicts().iter().map(|verdict| verdict["decision"].clone()).collect();
     assert_eq!(verdicts, ["none", "complete"]);
     assert!(stage.scratch("own").exists());
     let readings = readings(&stage);
@@ -305,14 +305,14 @@ fn fallback_is_called_at_once_and_the_limit_is_shared() {
     let taken = stage.facts("fallback_taken");
     assert_eq!((taken.len(), &taken[0]["to"]), (1, &1.into()), "{taken:#?}");
     assert_eq!(stage.facts("wait_requested").len(), 0, "nobody waits");
-    assert!(stage.facts("worker_started").iter().all(|it| it["iteration"] == 1));
+    assert!(stage.facts("worker_started").iter().all(|fact| fact["iteration"] == 1));
     stage.verify();
 }
 
 /// Returns the value behind a word of a call.
 fn behind<'a>(call: &'a Value, word: &str) -> Option<&'a str> {
     let words = call["argv"].as_array()?;
-    let at = words.iter().position(|it| it == word)?;
+    let at = words.iter().position(|entry| entry == word)?;
     words[at + 1].as_str()
 }
 
@@ -533,7 +533,7 @@ fn s17_a_judge_has_the_last_word_and_changes_nothing() {
     assert_eq!(behind(&calls[1], "--permission-mode"), Some("plan"));
     assert!(calls[2]["prompt"].as_str().is_some_and(|prompt| prompt.contains("The page is written")));
     assert!(!stage.workspace().join("meddled").exists());
-    assert!(stage.verdicts().iter().all(|it| it["source"] == "closer"));
+    assert!(stage.verdicts().iter().all(|verdict| verdict["source"] == "closer"));
     stage.verify();
 }
 
@@ -599,10 +599,10 @@ fn unreadable_line_of_a_batch_does_not_affect_the_others() {
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
-    let ids: Vec<Option<&str>> = answers.iter().map(|it| it["id"].as_str()).collect();
+    let ids: Vec<Option<&str>> = answers.iter().map(|answer| answer["id"].as_str()).collect();
     assert_eq!(ids, [Some("first"), None, None, Some("last")], "{answers:?}");
     assert_eq!((&answers[1]["line"], &answers[2]["line"]), (&json!(2), &json!(3)), "{answers:?}");
-    assert!(answers[2]["error"].as_str().is_some_and(|it| it.contains("gone.txt")), "{answers:?}");
+    assert!(answers[2]["error"].as_str().is_some_and(|error| error.contains("gone.txt")), "{answers:?}");
     assert_eq!(ended.status.code(), Some(64));
 }
 
@@ -619,11 +619,11 @@ fn stuck_run_is_resumed_with_another_worker() {
         .complains("no program codx")
         .complains("did you mean codex?");
     stage.unstuck(&["resume", "--with", "codex"]).with_status(64).complains("--yes");
-    assert_eq!(stage.events().iter().filter(|it| it["event"]["type"] == "run_resumed").count(), 0);
+    assert_eq!(stage.events().iter().filter(|event| event["event"]["type"] == "run_resumed").count(), 0);
     let ended = stage.unstuck(&["resume", "--with", "codex", "--yes", "--add-iterations", "1"]);
     ended.with_status(0).says("note      codex works now");
     stage.unstuck(&["report", "--md"]).with_status(0).says("codex works now");
-    let who: Vec<Value> = readings(&stage).iter().map(|it| it["client"].clone()).collect();
+    let who: Vec<Value> = readings(&stage).iter().map(|reading| reading["client"].clone()).collect();
     assert_eq!(who.last(), Some(&json!("codex")), "{who:?}");
     let calls = stage.client_calls();
     let prompt = calls.last().expect("a call")["prompt"].as_str().expect("a prompt").to_owned();

@@ -373,14 +373,18 @@ steps:
     let decisions: Vec<String> = stage
         .facts("verdict_reached")
         .iter()
-        .map(|it| format!("{} {}", it["step"], it["decision"]))
+        .map(|fact| format!("{} {}", fact["step"], fact["decision"]))
         .collect();
     assert!(
-        decisions.iter().any(|it| it.contains('a') && it.to_lowercase().contains("complete")),
+        decisions
+            .iter()
+            .any(|decision| decision.contains('a') && decision.to_lowercase().contains("complete")),
         "{decisions:?}"
     );
     assert!(
-        decisions.iter().all(|it| !(it.starts_with("\"b\"") && it.to_lowercase().contains("complete"))),
+        decisions
+            .iter()
+            .all(|decision| !(decision.starts_with("\"b\"") && decision.to_lowercase().contains("complete"))),
         "{decisions:?}"
     );
 }
@@ -469,7 +473,8 @@ fn parent_resumes_with_a_child_that_was_completed_separately() {
     stage.unstuck(&["run", "flow.yaml", "--allow-protected-branch"]).with_status(5);
     let finished = &stage.facts("worker_finished")[0];
     let child = finished["outcome"]["exit"].to_string();
-    let child: String = child.split('"').find(|it| it.len() == 12).expect("the child is named").to_owned();
+    let child: String =
+        child.split('"').find(|part| part.len() == 12).expect("the child is named").to_owned();
     stage.write("ready", "");
     stage.unstuck(&["resume", &child, "--accept-changes"]).with_status(0);
     stage.unstuck(&["resume", "--accept-changes"]).with_status(0);
@@ -525,7 +530,7 @@ fn a_script_that_checks_again_finds_what_the_worker_left_and_not_what_it_wrote_i
             ),
         );
         let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(status);
-        let found = stage.verdicts().into_iter().map(|mut it| it["decision"].take());
+        let found = stage.verdicts().into_iter().map(|mut verdict| verdict["decision"].take());
         let found: Vec<Value> = found.filter(|decision| decision != "waiting").collect();
         assert!(!ended.out.contains("no new failure"), "a try before does not count: {}", ended.out);
         assert_eq!(found, decisions, "{first}; {then}: {ended:#?}");

@@ -64,7 +64,7 @@ fn runs_that_are_asked_to_share_the_baseline_of_the_same_files() {
         let baseline = &stage.facts("check_finished")[0];
         assert_eq!(baseline["commands"][0]["failures"].as_array().map(Vec::len), Some(1), "{baseline:?}");
         let notes = baseline["outcome"]["notes"].as_array().expect("notes").iter();
-        let taken_over = notes.filter(|note| note.as_str().is_some_and(|it| it.contains("taken over")));
+        let taken_over = notes.filter(|note| note.as_str().is_some_and(|text| text.contains("taken over")));
         assert_eq!(taken_over.count(), usize::from(runs_for_baseline == 0), "{baseline:?}");
         stage.verify();
         stage.git(&["checkout", "-q", "."]);
@@ -104,9 +104,10 @@ fn s22_the_same_failure_each_time_raises_the_stage_and_then_stops() {
     let ended =
         run(&stage, "echo \"# try $n $(date)\" >>src/add.sh; date", &["--check", TESTS]).with_status(3);
     let raised = stage.facts("stage_raised");
-    let stages: Vec<_> = raised.iter().map(|it| (it["iteration"].as_u64(), it["to"].as_u64())).collect();
+    let stages: Vec<_> =
+        raised.iter().map(|fact| (fact["iteration"].as_u64(), fact["to"].as_u64())).collect();
     assert_eq!(stages, [(Some(3), Some(2)), (Some(6), Some(3))], "{ended:?}");
-    assert!(raised.iter().all(|it| it["cause"] == "same_failures"), "{raised:?}");
+    assert!(raised.iter().all(|fact| fact["cause"] == "same_failures"), "{raised:?}");
     let end = ended.out.split("STUCK after 6 iterations").nth(1).expect("it says how it ended");
     let end = end.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
@@ -125,7 +126,7 @@ fn s23_two_states_that_alternate_are_a_cycle() {
     let worker =
         "if [ $((n % 2)) = 1 ]; then echo 'add() { echo 6; }'; else echo 'add() { echo 7; }'; fi >src/add.sh";
     run(&stage, worker, &["--check", TESTS]).with_status(3);
-    let causes: Vec<_> = stage.facts("stage_raised").iter().map(|it| it["cause"].to_string()).collect();
+    let causes: Vec<_> = stage.facts("stage_raised").iter().map(|fact| fact["cause"].to_string()).collect();
     assert!(
         causes.iter().all(|cause| cause.contains("same_failures") || cause.contains("cycle")),
         "{causes:?}"
@@ -552,7 +553,7 @@ fn s34_a_stuck_run_leaves_a_diagnosis_that_can_be_made_again() {
         let name = file.file_name().expect("a name");
         let text = fs::read_to_string(&file).expect("it can be read");
         assert_eq!(text, fs::read_to_string(again.join("work").join(name)).expect("it was made again"));
-        if file.extension().is_some_and(|it| it == "json") {
+        if file.extension().is_some_and(|extension| extension == "json") {
             serde_json::from_str::<serde_json::Value>(&text).expect("JSON");
         }
     }
@@ -587,7 +588,7 @@ fn s29_reviewer_with_new_findings_each_time_is_not_progress() {
         .with_status(3)
         .says("other failures each time, and nothing gets better");
     let raised = stage.facts("stage_raised");
-    assert!(raised.iter().all(|it| it["cause"] == "diverging"), "{raised:?}");
+    assert!(raised.iter().all(|fact| fact["cause"] == "diverging"), "{raised:?}");
     assert_eq!(raised.len(), 2);
 }
 
@@ -634,7 +635,8 @@ fn s74_a_policy_that_would_have_let_it_through_ends_where_the_run_did() {
     let rules = ["--check", "true", "--max-lines", "3", "--allow", "docs/**", "--max-iterations", "1"];
     run(&stage, "seq 9 >docs.txt", &rules).with_status(2);
     let ask = |changes: &[&str]| {
-        let changes = changes.iter().flat_map(|it| ["--what-if".to_owned(), format!("steps.work.{it}")]);
+        let changes =
+            changes.iter().flat_map(|change| ["--what-if".to_owned(), format!("steps.work.{change}")]);
         let words: Vec<String> = ["replay".to_owned()].into_iter().chain(changes).collect();
         stage.unstuck(&words.iter().map(String::as_str).collect::<Vec<_>>())
     };
@@ -680,7 +682,8 @@ fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
     let ask = |more: &[&str]| stage.unstuck(&[&["replay"][..], more].concat()).with_status(0);
     assert_eq!(ask(&["--json"]).out, ask(&["--json"]).out, "the same log gives the same bytes");
     ask(&["--to", "9"]).says("9 events folded");
-    let raised = stage.events().into_iter().find(|it| it["type"] == "stage_raised").expect("it was raised");
+    let raised =
+        stage.events().into_iter().find(|event| event["type"] == "stage_raised").expect("it was raised");
     let seq = raised["seq"].to_string();
     stage
         .unstuck(&["why", "@last", "--at", &seq])
@@ -740,8 +743,11 @@ fn s74_a_decision_is_debugged_with_another_policy_and_a_better_reader() {
     ask(&["--reparse"]).says("every decision would have been the same");
     // An output that is gone or damaged is not taken for one that says nothing.
     let finished = stage.facts("check_finished");
-    let mut output =
-        finished.iter().flat_map(|it| it["commands"].as_array()).flatten().map(|it| &it["stdout"]);
+    let mut output = finished
+        .iter()
+        .flat_map(|check| check["commands"].as_array())
+        .flatten()
+        .map(|command| &command["stdout"]);
     let kept = output.next_back().expect("there are commands");
     let digest = kept["digest"].as_str().expect("an output is kept");
     let blob = stage.kept().into_iter().find(|path| path.ends_with(digest)).expect("it is kept");

@@ -46,7 +46,7 @@ echo all 38 stories are done
     assert_eq!(told["kind"], "stories");
     stage.unstuck(&["run", "flow.yaml"]).with_status(0);
     let verdicts = stage.verdicts();
-    let decisions: Vec<&Value> = verdicts.iter().map(|it| &it["decision"]).collect();
+    let decisions: Vec<&Value> = verdicts.iter().map(|verdict| &verdict["decision"]).collect();
     assert_eq!(decisions, ["incomplete", "complete"], "34 of 38 stories are not all");
     stage.verify();
 }
@@ -59,7 +59,10 @@ fn s19_a_worker_that_only_ticks_boxes_is_not_believed_while_a_command_fails() {
     assert!(told["left"].to_string().contains("ralph/add"), "the branch is told: {told}");
     stage.unstuck(&["run", "flow.yaml"]).with_status(3);
     let verdicts = stage.verdicts();
-    assert!(!verdicts.is_empty() && verdicts.iter().all(|it| it["decision"] == "incomplete"), "{verdicts:?}");
+    assert!(
+        !verdicts.is_empty() && verdicts.iter().all(|verdict| verdict["decision"] == "incomplete"),
+        "{verdicts:?}"
+    );
     stage.verify();
 }
 
@@ -78,7 +81,7 @@ if [ "$UNSTUCK_ITERATION" -ge 2 ]; then echo 'add() { echo $(( $1 + $2 )); }' >s
     );
     stage.unstuck(&["run", "flow.yaml"]).with_status(0);
     let verdicts = stage.verdicts();
-    let decisions: Vec<&Value> = verdicts.iter().map(|it| &it["decision"]).collect();
+    let decisions: Vec<&Value> = verdicts.iter().map(|verdict| &verdict["decision"]).collect();
     assert_eq!(decisions, ["incomplete", "complete"]);
     stage.verify();
 }
@@ -102,7 +105,7 @@ echo '<promise>DONE</promise>'
     assert!(told["left"].to_string().contains("<promise>DONE</promise>"), "{told}");
     stage.unstuck(&["run", "flow.yaml"]).with_status(0);
     let verdicts = stage.verdicts();
-    let decisions: Vec<&Value> = verdicts.iter().map(|it| &it["decision"]).collect();
+    let decisions: Vec<&Value> = verdicts.iter().map(|verdict| &verdict["decision"]).collect();
     assert_eq!(decisions, ["none", "incomplete", "complete"], "a word, a claim alone, both");
     stage.verify();
 }

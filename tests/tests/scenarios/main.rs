@@ -29,10 +29,9 @@ mod visibility;
 /// The page and the tests name the same scenarios.
 #[test]
 fn the_page_lists_every_scenario() {
-    let is_name =
-        |word: &&str| word.starts_with('s') && word[1..].starts_with(|it: char| it.is_ascii_digit());
+    let is_name = |word: &&str| word.starts_with('s') && word[1..].starts_with(|c: char| c.is_ascii_digit());
     let words = |text: &str| -> std::collections::BTreeSet<String> {
-        let words = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         words.filter(|word| word.contains('_')).filter(is_name).map(str::to_owned).collect()
     };
     let read = |path: &std::path::Path| std::fs::read_to_string(path).expect("a file of the repository");

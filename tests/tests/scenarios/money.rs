@@ -101,7 +101,8 @@ fn s37_what_a_conversation_has_counted_before_is_not_counted_again() {
     ]);
     let stage = with("codex", &json!([thousand, thousand, thousand]));
     run(&stage, "codex", &["--continue-session", "--max-tokens", "2500"]).with_status(2).says("OUT OF MONEY");
-    let told: Vec<u64> = readings(&stage).iter().filter_map(|it| it["usage"]["input"].as_u64()).collect();
+    let told: Vec<u64> =
+        readings(&stage).iter().filter_map(|reading| reading["usage"]["input"].as_u64()).collect();
     assert_eq!(told, [900, 1800, 2700], "it counts the conversation");
     stage.verify();
 }
@@ -127,11 +128,13 @@ fn s37_child_runs_spend_what_their_parent_has_left() {
     stage.unstuck(&["resume"]).with_status(64).complains("--add-usd");
     stage.unstuck(&["resume", "--add-usd", "1"]).with_status(0).says("cost $1.70 (reported)");
     let calls = stage.client_calls();
-    let bounds: Vec<&str> = calls.iter().filter_map(bound).map(|it| it.get(..4).unwrap_or(it)).collect();
+    let bounds: Vec<&str> =
+        calls.iter().filter_map(bound).map(|amount| amount.get(..4).unwrap_or(amount)).collect();
     assert_eq!(bounds, ["1", "0.4", "0.8", "0.49"]);
     let told = stage.facts("worker_finished");
-    let children = told.iter().map(|it| &it["outcome"]["exit"]["child"]);
-    let cents = children.map(|it| it["spent"]["reported"]["micro_usd"].as_u64().map(|it| it / 10_000));
+    let children = told.iter().map(|fact| &fact["outcome"]["exit"]["child"]);
+    let cents =
+        children.map(|child| child["spent"]["reported"]["micro_usd"].as_u64().map(|amount| amount / 10_000));
     assert_eq!(cents.collect::<Vec<_>>(), [Some(120), Some(150), Some(20)]);
     stage.unstuck(&["report"]).with_status(0).says("cost $1.70 (reported)");
     stage.verify();

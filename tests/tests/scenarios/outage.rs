@@ -27,7 +27,9 @@ fn waits(stage: &Stage) -> Vec<(u64, u64)> {
     let events = stage.events();
     let waits = events.iter().filter(|event| kind(event) == "wait_requested");
     waits
-        .map(|it| (it["at"].as_u64().expect("a moment"), it["event"]["until"].as_u64().expect("a moment")))
+        .map(|event| {
+            (event["at"].as_u64().expect("a moment"), event["event"]["until"].as_u64().expect("a moment"))
+        })
         .collect()
 }
 
@@ -186,8 +188,10 @@ fn s41_run_with_all_fallbacks_limited_waits_for_the_first_free_one() {
         kick(&stage, live, 1).with_status(0);
         let events = stage.events();
         let before = events.iter().take_while(|event| kind(event) != "wait_requested");
-        let taken: Vec<Value> =
-            before.filter(|it| kind(it) == "fallback_taken").map(|it| it["event"]["to"].clone()).collect();
+        let taken: Vec<Value> = before
+            .filter(|event| kind(event) == "fallback_taken")
+            .map(|event| event["event"]["to"].clone())
+            .collect();
         assert_eq!(taken.last().and_then(Value::as_u64), Some(awaited), "{taken:?}");
         // The kick has both tried, and none waited for.
         let called: Vec<Value> = stage.client_calls().iter().map(|call| call["client"].clone()).collect();
@@ -346,7 +350,7 @@ fn s25_an_external_job_is_asked_for_again_and_has_a_deadline() {
     crate::stage::tell(&stage.scratch("go"));
     live.wait().with_status(0);
     let verdicts = stage.verdicts();
-    assert!(verdicts.len() >= 3 && verdicts.iter().all(|it| it["iteration"] == 1), "{verdicts:#?}");
+    assert!(verdicts.len() >= 3 && verdicts.iter().all(|verdict| verdict["iteration"] == 1), "{verdicts:#?}");
     stage.verify();
 
     let later = SystemTime::now() + std::time::Duration::from_secs(600);

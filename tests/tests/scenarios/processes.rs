@@ -112,7 +112,7 @@ fn doctor_names_what_checkouts_leave_in_the_repository_and_the_command_that_remo
         ]);
         let path = stage.git(&["worktree", "list", "--porcelain"]);
         let path =
-            path.lines().filter_map(|it| it.strip_prefix("worktree ")).next_back().expect("a checkout");
+            path.lines().filter_map(|line| line.strip_prefix("worktree ")).next_back().expect("a checkout");
         (branches, path.to_owned())
     };
     stage.git(&["branch", "unstuck/mine"]);
@@ -133,7 +133,7 @@ fn doctor_names_what_checkouts_leave_in_the_repository_and_the_command_that_remo
     stage.git(&["worktree", "remove", "--force", &path]);
     let told = doctor();
     let merged =
-        told.split("git branch -d ").nth(1).and_then(|it| it.split('"').next()).expect("it is named");
+        told.split("git branch -d ").nth(1).and_then(|text| text.split('"').next()).expect("it is named");
     stage.git(&["branch", "-d", merged]);
     assert!(!doctor().contains("git branch -d ") && !told.contains("unstuck/mine"), "{told}");
 }
@@ -400,7 +400,9 @@ fn a_worker_that_stalls_is_a_failure_that_the_controller_counts() {
     run_script(&stage, "echo begun >> work.txt; sleep 999", check).with_status(3).says("stall");
     let verdicts = stage.verdicts();
     let stalls = |verdict: &serde_json::Value| {
-        verdict["fingerprints"].as_array().is_some_and(|all| all.iter().any(|it| it == "stall:idle"))
+        verdict["fingerprints"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|fingerprint| fingerprint == "stall:idle"))
     };
     assert!(!verdicts.is_empty() && verdicts.iter().all(stalls), "{verdicts:#?}");
     // The work of the killed worker is still checked.

@@ -27,7 +27,7 @@ impl RealClient {
     ///
     /// Returns `None` and prints the reason if the client was not requested or is not installed.
     pub fn new(name: &'static str, script: impl FnOnce(&Path) -> Vec<Turn>) -> Option<Self> {
-        if std::env::var_os(ASKED_FOR).is_none_or(|it| it != "1") {
+        if std::env::var_os(ASKED_FOR).is_none_or(|value| value != "1") {
             eprintln!("skipped: {ASKED_FOR}=1 is not set, so {name} is not called");
             return None;
         }
@@ -70,7 +70,7 @@ impl Drop for RealClient {
         if std::thread::panicking() {
             for asked in self.stub.asked() {
                 let mut asked = asked;
-                asked.as_object_mut().map(|it| it.remove("tools"));
+                asked.as_object_mut().map(|object| object.remove("tools"));
                 let asked = asked.to_string();
                 eprintln!(
                     "asked: …{}",

@@ -82,17 +82,17 @@ clients!(claude, codex, opencode, gemini, qwen, pi, goose);
 
 #[test]
 fn codex_thinks_as_hard_as_it_is_asked_to() {
-    let Some(it) = RealClient::new("codex", |_| mend("codex")) else { return };
+    let Some(real) = RealClient::new("codex", |_| mend("codex")) else { return };
     // It tells its service so of models only that it knows.
-    it.stage.workflow(
+    real.stage.workflow(
         "",
         &format!(
             "worker: CLIENT\nclient: codex\nmodel: gpt-5.1-codex\nvariant: high\ninstructions: Make tests/run.sh pass.\n\
              capabilities: [READ, EDIT, RUN_COMMANDS]\nmax_iterations: 3\n{CHECK}"
         ),
     );
-    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
-    assert_eq!(it.stub.asked()[0]["reasoning"]["effort"], "high");
+    run(&real, &["run", "flow.yaml", "--yes"]).with_status(0);
+    assert_eq!(real.stub.asked()[0]["reasoning"]["effort"], "high");
 }
 
 /// Those that have a key in the environment, and need nothing else of the configuration of their user.
@@ -149,27 +149,27 @@ fn mends_a_file(client: &'static str) {
         let turns = [Turn::read(&file), Turn::write(&file, MENDED), Turn::say("Mended.")];
         turns.map(|turn| turn.counting(COUNTED)).into()
     };
-    let Some(it) = RealClient::new(client, script) else { return };
-    it.workflow("", CHECK);
-    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
-    assert_eq!(it.stage.git(&["diff", "--stat"]).lines().count(), 2, "one file is changed");
-    let readings = readings(&it);
+    let Some(real) = RealClient::new(client, script) else { return };
+    real.workflow("", CHECK);
+    run(&real, &["run", "flow.yaml", "--yes"]).with_status(0);
+    assert_eq!(real.stage.git(&["diff", "--stat"]).lines().count(), 2, "one file is changed");
+    let readings = readings(&real);
     let reading = &readings[0];
     assert_eq!((readings.len(), &reading["end"]), (1, &json!("done")), "{reading:#}");
     assert_eq!(reading["counts"]["tools"], 2, "{reading:#}");
     counts(reading, 3);
     costs(client, reading, 3);
-    it.stage.verify();
+    real.stage.verify();
 }
 
 fn mends_a_file_by_words(client: &'static str) {
-    let Some(it) = RealClient::new(client, |_| mend(client)) else { return };
-    it.workflow("", CHECK);
-    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
-    let readings = readings(&it);
+    let Some(real) = RealClient::new(client, |_| mend(client)) else { return };
+    real.workflow("", CHECK);
+    run(&real, &["run", "flow.yaml", "--yes"]).with_status(0);
+    let readings = readings(&real);
     assert_eq!((readings.len(), &readings[0]["end"]), (1, &json!("done")), "{readings:#?}");
     assert_eq!(readings[0]["files"], json!(["src/add.sh"]), "{readings:#?}");
-    it.stage.verify();
+    real.stage.verify();
 }
 
 /// Returns the answers of a model that fixes the file.
@@ -188,47 +188,48 @@ fn mend_behind(client: &str, fault: Fault) -> Vec<Turn> {
 
 fn is_not_called_again_and_again_with_a_bad_key(client: &'static str) {
     let refused = Fault::Status { status: 401, retry_after: None };
-    let Some(it) = RealClient::new(client, |_| vec![Turn::fail(refused)]) else { return };
-    it.workflow("", CHECK);
-    let login = unstuck_workers::all().find(|it| it.name == client).expect("a client of ours").login.clone();
-    run(&it, &["run", "flow.yaml", "--yes"]).with_status(4).says("BLOCKED").says(&login);
-    let readings = readings(&it);
+    let Some(real) = RealClient::new(client, |_| vec![Turn::fail(refused)]) else { return };
+    real.workflow("", CHECK);
+    let login =
+        unstuck_workers::all().find(|worker| worker.name == client).expect("a client of ours").login.clone();
+    run(&real, &["run", "flow.yaml", "--yes"]).with_status(4).says("BLOCKED").says(&login);
+    let readings = readings(&real);
     assert_eq!((readings.len(), &readings[0]["trouble"]), (1, &json!("auth")), "{readings:#?}");
 }
 
 fn waits_for_a_limit_to_pass(client: &'static str) {
     let limited = Fault::Status { status: 429, retry_after: Some(1) };
-    let Some(it) = RealClient::new(client, |_| mend_behind(client, limited)) else { return };
-    it.workflow("", CHECK);
-    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
-    assert_eq!(it.stage.verdict()["iteration"], 1);
+    let Some(real) = RealClient::new(client, |_| mend_behind(client, limited)) else { return };
+    real.workflow("", CHECK);
+    run(&real, &["run", "flow.yaml", "--yes"]).with_status(0);
+    assert_eq!(real.stage.verdict()["iteration"], 1);
 }
 
 fn goes_on_after_a_crash(client: &'static str) {
-    let Some(it) = RealClient::new(client, |_| mend_behind(client, Fault::Silence)) else { return };
-    it.workflow("", CHECK);
-    let live = it.stage.start(&["run", "flow.yaml", "--yes"]);
-    wait_until("the client has asked", || it.stub.asked().len() == 1);
+    let Some(real) = RealClient::new(client, |_| mend_behind(client, Fault::Silence)) else { return };
+    real.workflow("", CHECK);
+    let live = real.stage.start(&["run", "flow.yaml", "--yes"]);
+    wait_until("the client has asked", || real.stub.asked().len() == 1);
     live.crash();
-    run(&it, &["resume"]).with_status(0);
-    assert_eq!(it.stage.verdict()["iteration"], 1);
-    assert_eq!(it.stub.asked().len(), 1 + mend(client).len());
-    it.stage.leaves_nothing_running();
-    it.stage.verify();
+    run(&real, &["resume"]).with_status(0);
+    assert_eq!(real.stage.verdict()["iteration"], 1);
+    assert_eq!(real.stub.asked().len(), 1 + mend(client).len());
+    real.stage.leaves_nothing_running();
+    real.stage.verify();
 }
 
 fn resumes_its_conversation(client: &'static str) {
     let turns = ["I looked around.", MEND, "Mended."];
     let script = vec![Turn::say(turns[0]), Turn::run(turns[1]), Turn::say(turns[2])];
     let script = script.into_iter().map(|turn| turn.counting(COUNTED)).collect();
-    let Some(it) = RealClient::new(client, |_| script) else { return };
-    it.workflow("", &format!("{CHECK}session: continue\n"));
-    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
-    let calls = it.stage.facts("worker_started");
+    let Some(real) = RealClient::new(client, |_| script) else { return };
+    real.workflow("", &format!("{CHECK}session: continue\n"));
+    run(&real, &["run", "flow.yaml", "--yes"]).with_status(0);
+    let calls = real.stage.facts("worker_started");
     let continues: Vec<&Value> = calls.iter().map(|call| &call["call"]["continues"]).collect();
     assert_eq!(continues, [false, true]);
-    assert!(it.stub.asked()[1].to_string().contains(turns[0]), "what was said before is known");
-    let readings = readings(&it);
+    assert!(real.stub.asked()[1].to_string().contains(turns[0]), "what was said before is known");
+    let readings = readings(&real);
     assert_eq!(readings[0]["session"], readings[1]["session"]);
     counts(&readings[0], 1);
     // A count for the full conversation is larger.
@@ -239,25 +240,29 @@ fn resumes_its_conversation(client: &'static str) {
 fn is_kept_from_what_its_user_told_it(client: &'static str, file: &str) {
     const TOLD: &str = "The magic word is xyzzy.";
     for is_isolated in [false, true] {
-        let Some(it) = RealClient::new(client, |_| mend(client)) else { return };
-        let home = it.stage.scratch("client");
+        let Some(real) = RealClient::new(client, |_| mend(client)) else { return };
+        let home = real.stage.scratch("client");
         std::fs::create_dir_all(&home).expect("the folder is ours");
         std::fs::write(home.join(file), TOLD).expect("the folder is ours");
-        it.workflow("", &format!("{CHECK}isolated: {is_isolated}\n"));
-        run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
-        let asked: Vec<String> = it.stub.asked().iter().map(Value::to_string).collect();
-        assert_eq!(asked.iter().any(|it| it.contains(TOLD)), !is_isolated, "{client}, {is_isolated}");
+        real.workflow("", &format!("{CHECK}isolated: {is_isolated}\n"));
+        run(&real, &["run", "flow.yaml", "--yes"]).with_status(0);
+        let asked: Vec<String> = real.stub.asked().iter().map(Value::to_string).collect();
+        assert_eq!(
+            asked.iter().any(|request| request.contains(TOLD)),
+            !is_isolated,
+            "{client}, {is_isolated}"
+        );
     }
 }
 
 fn answers_in_the_form_that_is_asked_for(client: &'static str) {
     let answer = json!({"status": "completed"});
     let script = vec![Turn::run(MEND), Turn::value(answer.clone())];
-    let Some(it) = RealClient::new(client, |_| script) else { return };
-    registry(&it.stage);
-    it.workflow("steps_registry: .agent/fixer/steps_registry.json\n", "registry_step: issue");
-    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
-    let finished = it.stage.facts("worker_finished");
+    let Some(real) = RealClient::new(client, |_| script) else { return };
+    registry(&real.stage);
+    real.workflow("steps_registry: .agent/fixer/steps_registry.json\n", "registry_step: issue");
+    run(&real, &["run", "flow.yaml", "--yes"]).with_status(0);
+    let finished = real.stage.facts("worker_finished");
     let seen = &finished[0]["answer"];
     let value: Value = serde_json::from_str(seen["value"].as_str().unwrap_or_default()).unwrap_or_default();
     assert_eq!((finished.len(), value), (1, answer), "{:#}", finished[0]);
@@ -268,27 +273,27 @@ fn answers_in_the_form_that_is_asked_for(client: &'static str) {
 }
 
 fn gets_over_a_connection_that_breaks(client: &'static str) {
-    let Some(it) = RealClient::new(client, |_| mend_behind(client, Fault::Cut)) else { return };
-    it.workflow("", CHECK);
-    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
-    assert_eq!(it.stage.verdict()["iteration"], 1, "what the network does is no iteration");
+    let Some(real) = RealClient::new(client, |_| mend_behind(client, Fault::Cut)) else { return };
+    real.workflow("", CHECK);
+    run(&real, &["run", "flow.yaml", "--yes"]).with_status(0);
+    assert_eq!(real.stage.verdict()["iteration"], 1, "what the network does is no iteration");
 }
 
 fn gets_over_an_overload(client: &'static str) {
     let overloaded = Fault::Status { status: 503, retry_after: None };
-    let Some(it) = RealClient::new(client, |_| mend_behind(client, overloaded)) else { return };
-    it.workflow("", CHECK);
-    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
-    assert_eq!(it.stage.verdict()["iteration"], 1, "what the service does is no iteration");
+    let Some(real) = RealClient::new(client, |_| mend_behind(client, overloaded)) else { return };
+    real.workflow("", CHECK);
+    run(&real, &["run", "flow.yaml", "--yes"]).with_status(0);
+    assert_eq!(real.stage.verdict()["iteration"], 1, "what the service does is no iteration");
 }
 
 fn leaves_nothing_running(client: &'static str) {
     let command = format!("(setsid sleep 600 >/dev/null 2>&1 &); {MEND}");
-    let Some(it) = RealClient::new(client, |_| vec![Turn::run(&command), Turn::say("Mended.")]) else {
+    let Some(real) = RealClient::new(client, |_| vec![Turn::run(&command), Turn::say("Mended.")]) else {
         return;
     };
-    it.workflow("", CHECK);
-    run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
+    real.workflow("", CHECK);
+    run(&real, &["run", "flow.yaml", "--yes"]).with_status(0);
 }
 
 /// Checks which acts a client carries out with each set of rights. Each act creates a file with its name.
@@ -301,11 +306,11 @@ fn does_what_its_rights_allow(client: &'static str) {
             let commands = ["touch touched", "make test", "sh -c 'touch ran'"].map(Turn::run);
             [[Turn::write(&written, "x\n")].as_slice(), &commands, &[Turn::say("Done.")]].concat()
         };
-        let it = RealClient::new(client, script)?;
-        it.stage.write("Makefile", "test:\n\ttouch tested\n");
-        it.workflow_with(rights, "", "completion_check: {commands: [\"true\"]}");
-        run(&it, &["run", "flow.yaml", "--yes"]).with_status(0);
-        let there = |file: &&str| it.stage.workspace().join(file).exists();
+        let real = RealClient::new(client, script)?;
+        real.stage.write("Makefile", "test:\n\ttouch tested\n");
+        real.workflow_with(rights, "", "completion_check: {commands: [\"true\"]}");
+        run(&real, &["run", "flow.yaml", "--yes"]).with_status(0);
+        let there = |file: &&str| real.stage.workspace().join(file).exists();
         Some(["written", "touched", "tested", "ran"].into_iter().filter(there).collect::<Vec<_>>().join(" "))
     };
     let Some(seen) = RIGHTS.iter().map(|rights| done(rights)).collect::<Option<Vec<String>>>() else {
@@ -357,14 +362,14 @@ fn registry(stage: &Stage) {
 }
 
 /// Runs to the end, and lets nothing run on.
-fn run(it: &RealClient, arguments: &[&str]) -> Ended {
-    let ended = it.stage.unstuck(arguments);
-    it.stage.leaves_nothing_running();
+fn run(real: &RealClient, arguments: &[&str]) -> Ended {
+    let ended = real.stage.unstuck(arguments);
+    real.stage.leaves_nothing_running();
     ended
 }
 
-fn readings(it: &RealClient) -> Vec<Value> {
-    let finished = it.stage.facts("worker_finished").into_iter();
+fn readings(real: &RealClient) -> Vec<Value> {
+    let finished = real.stage.facts("worker_finished").into_iter();
     finished.map(|mut event| event["outcome"]["reading"].take()).collect()
 }
 
@@ -373,7 +378,7 @@ fn readings(it: &RealClient) -> Vec<Value> {
 fn counts(reading: &Value, answers: u64) {
     let usage = &reading["usage"];
     let counted =
-        [&usage["input"], &usage["cached"], &usage["output"]].map(|it| it.as_u64().unwrap_or_default());
+        [&usage["input"], &usage["cached"], &usage["output"]].map(|count| count.as_u64().unwrap_or_default());
     let each = [COUNTED.input, COUNTED.cached, COUNTED.output];
     assert_eq!(counted, each.map(|tokens| tokens * answers), "{reading:#}");
 }

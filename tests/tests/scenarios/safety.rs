@@ -81,7 +81,7 @@ fn s69_the_values_of_secrets_are_nowhere_in_the_record_and_counted() {
 
     let forms = [KEY, TOKEN, &KEY.replace('\\', "\\\\").replace('"', "\\\""), "sk-live-4f9a"];
     let hex: Vec<String> =
-        forms.iter().map(|it| it.bytes().map(|byte| format!("{byte:02x}")).collect()).collect();
+        forms.iter().map(|form| form.bytes().map(|byte| format!("{byte:02x}")).collect()).collect();
     let kept = stage.kept();
     assert!(kept.len() > 5, "{kept:?}");
     for path in kept {
@@ -281,7 +281,7 @@ fn s66_what_was_staged_is_missed_as_well_wherever_head_is_then() {
 /// Returns what a person should know of the work, a line each.
 fn notes(stage: &Stage) -> String {
     let finished = stage.facts("worker_finished");
-    let notes = finished.iter().flat_map(|it| it["outcome"]["notes"].as_array().into_iter().flatten());
+    let notes = finished.iter().flat_map(|fact| fact["outcome"]["notes"].as_array().into_iter().flatten());
     notes.filter_map(Value::as_str).map(|note| format!("{note}\n")).collect()
 }
 
@@ -884,7 +884,8 @@ fn file_in_place_of_the_decision_directory_costs_an_iteration_only() {
             ),
         );
         stage.unstuck(&["run", "flow.yaml"]).with_status(0);
-        let decisions: Vec<String> = stage.verdicts().iter().map(|it| it["decision"].to_string()).collect();
+        let decisions: Vec<String> =
+            stage.verdicts().iter().map(|verdict| verdict["decision"].to_string()).collect();
         assert_eq!(decisions, ["\"none\"", "\"complete\""], "{plant}");
         assert!(stage.noted("prompt").contains("unreadable"), "{plant}: {}", stage.noted("prompt"));
         stage.verify();
@@ -915,7 +916,8 @@ fn a_link_on_the_way_to_the_decision_file_is_refused_and_the_next_worker_can_tak
             &format!("worker: COMMAND\ncommand: {command}\ninstructions: Mend it.\ncompletion_check: {check}\nmax_iterations: 3"),
         );
         stage.unstuck(&["run", "flow.yaml"]).with_status(0);
-        let decisions: Vec<String> = stage.verdicts().iter().map(|it| it["decision"].to_string()).collect();
+        let decisions: Vec<String> =
+            stage.verdicts().iter().map(|verdict| verdict["decision"].to_string()).collect();
         assert_eq!(decisions, ["\"none\"", "\"complete\""], "{check}");
         assert!(stage.noted("prompt").contains("outside_workspace"), "{check}: {}", stage.noted("prompt"));
         stage.verify();
@@ -931,11 +933,11 @@ fn planted_filter_or_pipe_neither_blocks_nor_runs_in_the_next_run() {
     stage.unstuck(&["run", "x", "--check", "true", "--with", filter]).with_status(0);
     for file in stage.git(&["ls-files"]).lines() {
         let touched = fs::File::options().append(true).open(stage.workspace().join(file));
-        touched.and_then(|it| it.set_modified(std::time::UNIX_EPOCH)).expect("the file is ours");
+        touched.and_then(|file| file.set_modified(std::time::UNIX_EPOCH)).expect("the file is ours");
     }
     // An index that is older than its files says nothing of them, so git reads them.
     let index = fs::File::options().append(true).open(stage.workspace().join(".git/index"));
-    index.and_then(|it| it.set_modified(std::time::UNIX_EPOCH)).expect("the index is ours");
+    index.and_then(|index| index.set_modified(std::time::UNIX_EPOCH)).expect("the index is ours");
     let made = std::process::Command::new("mkfifo").arg(stage.workspace().join("Makefile")).status();
     assert!(made.expect("mkfifo is there").success());
     stage
@@ -1063,7 +1065,7 @@ fn link_in_place_of_a_parent_directory_is_not_followed() {
     let projects = fs::read_dir(stage.state().join("unstuck")).expect("it is there");
     // The subdirectory has a separate lease, but the project of the repository holds the runs.
     let has_runs = |project: &std::path::PathBuf| project.join("runs").is_dir();
-    let project = projects.flatten().map(|it| it.path()).find(has_runs).expect("there is one");
+    let project = projects.flatten().map(|entry| entry.path()).find(has_runs).expect("there is one");
     let store = format!("sled:{}", project.display());
     let refused = stage.unstuck_in(&stage.scratch(""), &["--store", &store, "undo"]).with_status(64);
     refused.complains("leads to").complains("checkout");

@@ -508,11 +508,12 @@ fn s59_what_a_person_changed_after_a_kill_is_not_the_lost_workers() {
     stage.unstuck(&["resume"]).with_status(64).complains("docs/d.md").complains("--accept-changes");
     stage.unstuck(&["resume", "--accept-changes"]).with_status(0);
     assert_eq!(fs::read_to_string(stage.workspace().join("docs/d.md")).unwrap(), "by hand\n");
-    let moments: Vec<Value> = stage.facts("snapshot_taken").iter().map(|it| it["moment"].clone()).collect();
+    let moments: Vec<Value> =
+        stage.facts("snapshot_taken").iter().map(|fact| fact["moment"].clone()).collect();
     assert_eq!(moments[..2], ["abandoned", "resumed"]);
     let finished = &stage.facts("worker_finished")[0];
     let files: Vec<&Value> =
-        finished["diffstat"]["files"].as_array().expect("files").iter().map(|it| &it["path"]).collect();
+        finished["diffstat"]["files"].as_array().expect("files").iter().map(|file| &file["path"]).collect();
     assert_eq!(files, ["src/one.rs", "src/two.rs"], "the lost work counts, and no other");
     stage.verify();
 

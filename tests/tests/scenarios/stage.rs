@@ -338,7 +338,7 @@ impl Stage {
     pub fn blob(&self, blob: &Value) -> Vec<u8> {
         let digest = blob["digest"].as_str().unwrap_or_else(|| panic!("{blob} is no blob"));
         let found = self.kept().into_iter().find(|path| {
-            let path: String = path.to_string_lossy().chars().filter(|it| *it != '/').collect();
+            let path: String = path.to_string_lossy().chars().filter(|c| *c != '/').collect();
             path.ends_with(digest)
         });
         fs::read(found.unwrap_or_else(|| panic!("no blob {digest} is kept"))).expect("the blob can be read")

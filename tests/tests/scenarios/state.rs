@@ -72,7 +72,8 @@ fn lost_payload_is_reported_by_verify_unless_an_export_omits_it() {
     let file = stage.scratch("log.jsonl");
     let exported = stage.unstuck(&["export", "@last"]).with_status(0).out;
     fs::write(&file, exported).expect("the scratch folder is ours");
-    let blob = stage.kept().into_iter().find(|path| path.parent().is_some_and(|it| it.ends_with("blobs")));
+    let blob =
+        stage.kept().into_iter().find(|path| path.parent().is_some_and(|parent| parent.ends_with("blobs")));
     fs::remove_file(blob.expect("there are payloads")).expect("it is there");
     stage.unstuck(&["verify"]).with_status(6).complains("is damaged or lost: blob");
     let other = Stage::repository();
@@ -341,8 +342,9 @@ fn verify_reads_the_snapshots_and_doctor_the_last_ones() {
     stage.unstuck(&["verify"]).with_status(0).says("snapshots of the workspace, all of their ");
     stage.unstuck(&["doctor"]).with_status(0).says("ok    snapshots");
     let packs = fs::read_dir(project_of(&stage).join("snapshots.git/objects/pack")).expect("there are some");
-    for pack in
-        packs.map(|it| it.expect("a name").path()).filter(|it| it.extension().is_some_and(|it| it == "pack"))
+    for pack in packs
+        .map(|entry| entry.expect("a name").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "pack"))
     {
         let mut bytes = fs::read(&pack).expect("it is there");
         bytes[20..24].copy_from_slice(b"XXXX");
@@ -377,7 +379,10 @@ fn an_undo_that_was_ended_half_way_is_named() {
     stage.unstuck(&go).with_status(2);
     // A number may also be the beginning of the name of a run.
     let run = stage.run();
-    let number = (1..=9).map(|it| it.to_string()).find(|it| !run.starts_with(it)).expect("one of nine");
+    let number = (1..=9)
+        .map(|number| number.to_string())
+        .find(|number| !run.starts_with(number))
+        .expect("one of nine");
     stage.unstuck(&["undo", &number]).with_status(64).complains(&format!("undo @last {number}"));
     stage.unstuck(&["undo", "@last", "1"]).with_status(0);
     let whole = stage.unstuck(&["export"]).with_status(0).out;
@@ -586,7 +591,7 @@ fn damaged_log_shows_intact_events_and_is_repaired_or_names_the_loss() {
     };
     let flip: Damage = |run| {
         rewrite(&run.join("store/db"), |mut bytes| {
-            let first = bytes.windows(4).position(|it| it == b"UNST").expect("there is a record");
+            let first = bytes.windows(4).position(|window| window == b"UNST").expect("there is a record");
             bytes[first + 60] ^= 1;
             bytes
         });
@@ -819,7 +824,7 @@ fn an_export_with_a_key_that_no_event_has_is_refused_with_the_line_and_the_key()
         assert!(line.contains("more_of_it"), "{line}");
         let text: String = (0..)
             .zip(&lines)
-            .map(|(now, it)| if now == at { line.clone() } else { format!("{it}\n") })
+            .map(|(now, other)| if now == at { line.clone() } else { format!("{other}\n") })
             .collect();
         fs::write(&file, text).expect("the scratch folder is ours");
         let other = Stage::repository();

@@ -61,7 +61,7 @@ fn tests_pass() -> Value {
 /// Returns the prompts that the worker was given, one for each iteration.
 fn prompts(stage: &Stage) -> Vec<String> {
     let started = stage.facts("worker_started");
-    started.iter().map(|it| String::from_utf8_lossy(&stage.blob(&it["prompt"])).into_owned()).collect()
+    started.iter().map(|fact| String::from_utf8_lossy(&stage.blob(&fact["prompt"])).into_owned()).collect()
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn s61_changed_prompt_or_registry_is_reported_by_a_resume() {
     let again = resume().says(note);
     assert!(again.last_lines().contains("anew, with the workflow as it is now"), "{again:?}");
     let prompts = prompts(&stage);
-    assert!(prompts.last().is_some_and(|it| it.contains("FIRST TEMPLATE")), "{prompts:?}");
+    assert!(prompts.last().is_some_and(|prompt| prompt.contains("FIRST TEMPLATE")), "{prompts:?}");
     stage.verify();
 }
 
@@ -275,7 +275,8 @@ fn a_workflow_asks_for_the_form_of_an_answer_without_a_registry() {
     for (more, check, answers) in rows {
         let stage = Stage::repository();
         stage.write("forms/a.json", schema(more));
-        let cases: Vec<String> = (1..).zip(answers).map(|(at, it)| format!("{at}) echo '{it}' ;;")).collect();
+        let cases: Vec<String> =
+            (1..).zip(answers).map(|(at, answer)| format!("{at}) echo '{answer}' ;;")).collect();
         let made = "test $UNSTUCK_ITERATION = 1 || : >made";
         stage.write(
             "worker.sh",
@@ -285,7 +286,11 @@ fn a_workflow_asks_for_the_form_of_an_answer_without_a_registry() {
         stage.unstuck(&["run", "flow.yaml"]).with_status(0);
         assert_eq!(stage.verdicts().len(), answers.len(), "{check}");
         let all = prompts(&stage);
-        assert!(all.iter().all(|it| it.contains("\"count\"") && it.contains("How to answer")), "{}", all[0]);
+        assert!(
+            all.iter().all(|prompt| prompt.contains("\"count\"") && prompt.contains("How to answer")),
+            "{}",
+            all[0]
+        );
         stage.verify();
     }
     // If no answer can say that the work is complete, the step never completes.
@@ -338,7 +343,7 @@ fn s11_a_claim_while_tests_fail_is_answered_with_the_prompt_of_its_pattern() {
     assert_eq!(
         started[1]["templates"]
             .as_array()
-            .map(|it| it.iter().any(|it| it == "steps/retry/issue/f_failed_tests-pass.md")),
+            .map(|names| names.iter().any(|name| name == "steps/retry/issue/f_failed_tests-pass.md")),
         Some(true),
         "{}",
         started[1]["templates"]
@@ -468,7 +473,7 @@ esac
     ] {
         assert!(second.contains(part), "{part}: {second}");
     }
-    let closed = stage.verdicts().iter().map(|it| it["source"].clone()).collect::<Vec<_>>();
+    let closed = stage.verdicts().iter().map(|verdict| verdict["source"].clone()).collect::<Vec<_>>();
     assert_eq!(closed, ["closer"; 3]);
     stage.verify();
 }
@@ -553,7 +558,7 @@ fn passed_validator_is_cached_for_unchanged_workspace_and_failed_one_is_rerun() 
     stage.unstuck(&["run", "flow.yaml"]).with_status(1);
     assert_eq!((stage.noted("runs").lines().count(), stage.noted("failed").lines().count()), (2, 3));
     let cached: Vec<Value> =
-        stage.facts("check_finished").iter().map(|it| it["validators"][0]["cached"].clone()).collect();
+        stage.facts("check_finished").iter().map(|fact| fact["validators"][0]["cached"].clone()).collect();
     assert_eq!(cached, [false, true, false]);
     stage.verify();
 }
@@ -579,7 +584,7 @@ fn validator_outside_of_the_workspace_is_rerun_for_unchanged_workspace() {
     let found = stage.facts("check_finished");
     let outcomes = |at: usize| -> Vec<String> {
         let results = found[at]["validators"].as_array().expect("a list");
-        results.iter().map(|it| it["outcome"].as_str().unwrap_or("?").to_owned()).collect()
+        results.iter().map(|result| result["outcome"].as_str().unwrap_or("?").to_owned()).collect()
     };
     assert_eq!(outcomes(0), ["pass", "pass", "pass", "fail"]);
     assert_eq!(outcomes(1), ["fail", "fail", "fail", "fail"]);
@@ -598,7 +603,11 @@ fn a_validator_that_is_asked_about_two_things_holds_for_each_by_itself() {
     };
     stage.workflow("", &step(""));
     stage.unstuck(&["run", "flow.yaml"]).with_status(2);
-    assert!(stage.verdicts().iter().all(|it| it["decision"] == "incomplete"), "{:?}", stage.verdicts());
+    assert!(
+        stage.verdicts().iter().all(|verdict| verdict["decision"] == "incomplete"),
+        "{:?}",
+        stage.verdicts()
+    );
     stage.verify();
 }
 
@@ -758,7 +767,7 @@ fn an_answer_that_says_not_yet_outweighs_a_check_that_passes() {
     stage.unstuck(&["run", "flow.yaml"]).with_status(0);
     let verdicts = stage.verdicts();
     assert_eq!((verdicts.len(), &verdicts[0]["source"]), (2, &"answer".into()));
-    assert!(verdicts[1]["evidence"].as_array().is_some_and(|it| it.len() >= 3), "{:#}", verdicts[1]);
+    assert!(verdicts[1]["evidence"].as_array().is_some_and(|list| list.len() >= 3), "{:#}", verdicts[1]);
     stage.verify();
 }
 

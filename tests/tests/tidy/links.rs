@@ -64,7 +64,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 #[test]
-fn anchors_are_those_of_github() {
+fn anchors_follow_the_rules_of_github() {
     let page = "# Two words\n## `code` and [a link](x.md#y), in *one*\n## Same\n```\n# no heading\n```\n## Same\n#none\n<a id=\"own\"></a>\n### It's a_b-c: 2.0 ##\n";
     let want = ["two-words", "code-and-a-link-in-one", "same", "same-1", "own", "its-a_b-c-20"];
     assert_eq!(anchors(page), want);

@@ -13,7 +13,7 @@ pub struct Dependency {
     pub package: String,
     /// Only tests and benchmarks use it.
     pub for_tests: bool,
-    /// What is said of it is said at the root.
+    /// Its version and features are set at the root.
     pub inherits: bool,
     /// The version, where one is given.
     pub version: Option<String>,
@@ -33,10 +33,13 @@ pub fn package(file: &File) -> Option<String> {
 /// other packages.
 pub fn dependencies(file: &File, names: &BTreeMap<String, String>) -> Vec<Dependency> {
     let Some(table) = parsed(file) else { return Vec::new() };
-    let targets = table.get("target").and_then(|it| it.get_ref().as_table());
-    let of_targets = targets.into_iter().flat_map(|it| it.values()).filter_map(|it| it.get_ref().as_table());
+    let targets = table.get("target").and_then(|value| value.get_ref().as_table());
+    let of_targets = targets
+        .into_iter()
+        .flat_map(|target| target.values())
+        .filter_map(|target| target.get_ref().as_table());
     let mut found: Vec<Dependency> =
-        std::iter::once(&table).chain(of_targets).flat_map(|it| of_table(file, it, &KINDS)).collect();
+        std::iter::once(&table).chain(of_targets).flat_map(|table| of_table(file, table, &KINDS)).collect();
     for dependency in &mut found {
         if let Some(package) = names.get(&dependency.package).filter(|_| dependency.inherits) {
             dependency.package.clone_from(package);
@@ -48,8 +51,8 @@ pub fn dependencies(file: &File, names: &BTreeMap<String, String>) -> Vec<Depend
 /// Returns what the root says of the dependencies of all.
 pub fn of_workspace(root: &File) -> Vec<Dependency> {
     let Some(table) = parsed(root) else { return Vec::new() };
-    let workspace = table.get("workspace").and_then(|it| it.get_ref().as_table());
-    workspace.map(|it| of_table(root, it, &KINDS[..1])).unwrap_or_default()
+    let workspace = table.get("workspace").and_then(|value| value.get_ref().as_table());
+    workspace.map(|table| of_table(root, table, &KINDS[..1])).unwrap_or_default()
 }
 
 /// Returns the names that the root gives to packages that are called otherwise.
@@ -81,13 +84,14 @@ fn of_table(file: &File, table: &DeTable<'_>, kinds: &[&str]) -> Vec<Dependency>
     let entries = tables.flat_map(|(kind, table)| table.iter().map(move |entry| (kind, entry)));
     let read = entries.map(|(kind, (name, value))| {
         let detail = value.get_ref().as_table();
-        let says = |key: &str| detail.and_then(|it| text(it, key));
+        let says = |key: &str| detail.and_then(|detail| text(detail, key));
         Dependency {
             line: file.text[..name.span().start].matches('\n').count() + 1,
             for_tests: kind.starts_with("dev"),
             package: says("package").unwrap_or_else(|| name.get_ref().to_string()),
-            inherits: detail
-                .is_some_and(|it| it.get("workspace").is_some_and(|it| it.get_ref().as_bool() == Some(true))),
+            inherits: detail.is_some_and(|inherit| {
+                inherit.get("workspace").is_some_and(|value| value.get_ref().as_bool() == Some(true))
+            }),
             version: says("version").or_else(|| value.get_ref().as_str().map(str::to_owned)),
         }
     });

@@ -49,8 +49,10 @@ pub fn hits(file: &File) -> Vec<Hit> {
             hits.push(Hit { line, why: format!("\"{}\"", found.as_str()), text });
             continue;
         }
-        let longest =
-            text.split(['.', '!', '?', ':', ';', '|']).map(|it| it.split_whitespace().count()).max();
+        let longest = text
+            .split(['.', '!', '?', ':', ';', '|'])
+            .map(|sentence| sentence.split_whitespace().count())
+            .max();
         if let Some(words) = longest.filter(|words| *words > WORDS_MAX) {
             hits.push(Hit { line, why: format!("{words} words"), text });
         }
@@ -68,8 +70,8 @@ fn sentences(file: &File) -> Vec<(usize, String)> {
     let mut in_code = false;
     let prose = (1..).zip(file.text.lines()).filter_map(move |(number, line)| {
         let text = if is_rust {
-            let name = || TEST.captures(line).map(|it| it[1].replace('_', " "));
-            COMMENT.captures(line).map(|it| it[1].to_owned()).or_else(name)?
+            let name = || TEST.captures(line).map(|captures| captures[1].replace('_', " "));
+            COMMENT.captures(line).map(|captures| captures[1].to_owned()).or_else(name)?
         } else {
             let is_fence = line.trim_start().starts_with("```");
             in_code ^= is_fence;

@@ -28,12 +28,10 @@ pub fn shapes(files: &[File]) -> Vec<Shape> {
 
 /// Writes the figures as a table.
 pub fn table(shapes: &[Shape]) -> String {
-    let mut out = format!("{:<20}{:>7}  {:<28}longest file\n", "crate", "lines", "circles (files)");
+    let mut out = format!("{:<20}{:>7}  longest file\n", "crate", "lines");
     for shape in shapes {
-        let sizes: Vec<String> = shape.circles.iter().map(|it| it.len().to_string()).collect();
-        let (folder, lines, circles) = (&shape.folder, shape.lines, sizes.join(" "));
-        let _infallible =
-            writeln!(out, "{folder:<20}{lines:>7}  {circles:<28}{} {}", shape.longest.0, shape.longest.1);
+        let (folder, lines, (longest, file)) = (&shape.folder, shape.lines, &shape.longest);
+        let _infallible = writeln!(out, "{folder:<20}{lines:>7}  {longest} {file}");
     }
     out
 }
@@ -41,16 +39,16 @@ pub fn table(shapes: &[Shape]) -> String {
 fn shape(root: &str, files: &[File]) -> Shape {
     let source = format!("{root}/src/");
     // `testing` is what tests are written with.
-    let is_test = |name: &str| ["/tests.rs", "/tests/", "/testing/"].iter().any(|it| name.contains(it));
+    let is_test = |name: &str| ["/tests.rs", "/tests/", "/testing/"].iter().any(|part| name.contains(part));
     let product = files.iter().filter(|file| file.name.starts_with(&source) && file.name.ends_with(".rs"));
     let modules: Vec<Module<'_>> = product
         .filter(|file| !is_test(&file.name))
         .map(|file| Module::read(file, &file.name[source.len()..]))
         .collect();
-    let longest = modules.iter().map(|it| (it.lines, it.name[source.len()..].to_owned())).max();
+    let longest = modules.iter().map(|module| (module.lines, module.name[source.len()..].to_owned())).max();
     Shape {
         folder: root.to_owned(),
-        lines: modules.iter().map(|it| it.lines).sum(),
+        lines: modules.iter().map(|module| module.lines).sum(),
         longest: longest.unwrap_or_default(),
         circles: circles(&modules),
     }
@@ -61,9 +59,9 @@ struct Module<'a> {
     name: &'a str,
     path: Vec<String>,
     lines: usize,
-    /// What it names of its crate, from the root.
+    /// Paths of its crate that the file names, from the root.
     named: BTreeSet<Vec<String>>,
-    /// What its `use` items bind, from the root.
+    /// Names that its `use` items bind, each with its path from the root.
     bound: BTreeMap<String, Vec<String>>,
 }
 
@@ -81,7 +79,7 @@ impl<'a> Module<'a> {
             named: BTreeSet::new(),
             bound: BTreeMap::new(),
         };
-        // What is behind the mark of the tests is cut off, so that what is left may not end in a whole item.
+        // The tests at the end are cut off, so the rest may end within an item.
         if let Ok(tree) = syn::parse_file(code) {
             paths.children = children(&tree.items);
             paths.visit_file(&tree);
@@ -92,7 +90,7 @@ impl<'a> Module<'a> {
 
 fn children(items: &[syn::Item]) -> BTreeSet<String> {
     let modules = items.iter().filter_map(|item| match item {
-        syn::Item::Mod(it) => Some(it.ident.to_string()),
+        syn::Item::Mod(module) => Some(module.ident.to_string()),
         _ => None,
     });
     modules.collect()
@@ -110,7 +108,7 @@ impl Paths {
     /// Returns a path from the root of the crate; `None` for one that leads out of it, or is a local name.
     fn absolute(&self, path: &[String]) -> Option<Vec<String>> {
         let first = path.first()?.as_str();
-        let ups = path.iter().take_while(|it| *it == "super").count();
+        let ups = path.iter().take_while(|part| *part == "super").count();
         match first {
             "crate" => Some(path[1..].to_vec()),
             "self" if path.len() > 1 => Some([&self.at, &path[1..]].concat()),
@@ -122,18 +120,18 @@ impl Paths {
 
     fn bind(&mut self, tree: &syn::UseTree, mut path: Vec<String>) {
         let (name, of) = match tree {
-            syn::UseTree::Path(it) => {
-                path.push(it.ident.to_string());
-                return self.bind(&it.tree, path);
+            syn::UseTree::Path(item) => {
+                path.push(item.ident.to_string());
+                return self.bind(&item.tree, path);
             }
-            syn::UseTree::Group(it) => {
-                return it.items.iter().for_each(|tree| self.bind(tree, path.clone()));
+            syn::UseTree::Group(group) => {
+                return group.items.iter().for_each(|tree| self.bind(tree, path.clone()));
             }
             syn::UseTree::Glob(_) => ("*".to_owned(), None),
-            syn::UseTree::Name(it) => (it.ident.to_string(), Some(&it.ident)),
-            syn::UseTree::Rename(it) => (it.rename.to_string(), Some(&it.ident)),
+            syn::UseTree::Name(item) => (item.ident.to_string(), Some(&item.ident)),
+            syn::UseTree::Rename(item) => (item.rename.to_string(), Some(&item.ident)),
         };
-        path.extend(of.map(ToString::to_string).filter(|it| it != "self"));
+        path.extend(of.map(ToString::to_string).filter(|part| part != "self"));
         if let Some(path) = self.absolute(&path) {
             self.named.insert(path.clone());
             self.bound.insert(name, path);
@@ -147,7 +145,7 @@ impl<'ast> Visit<'ast> for Paths {
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        let names: Vec<String> = path.segments.iter().map(|it| it.ident.to_string()).collect();
+        let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         if names.len() > 1 {
             self.named.extend(self.absolute(&names));
         }
@@ -157,7 +155,7 @@ impl<'ast> Visit<'ast> for Paths {
 
 /// Returns which file a path leads to: through `use` items to where the name is defined.
 fn leads_to(modules: &[Module<'_>], path: &[String], hops: usize) -> Option<usize> {
-    let inside = |it: &Module<'_>| path.starts_with(&it.path);
+    let inside = |module: &Module<'_>| path.starts_with(&module.path);
     let found = (0..modules.len()).filter(|at| inside(&modules[*at]));
     let found = found.max_by_key(|at| modules[*at].path.len())?;
     let rest = &path[modules[found].path.len()..];
@@ -173,7 +171,7 @@ fn circles(modules: &[Module<'_>]) -> Vec<Vec<String>> {
     const HOPS_MAX: usize = 8;
     let uses: Vec<BTreeSet<usize>> = modules
         .iter()
-        .map(|it| it.named.iter().filter_map(|path| leads_to(modules, path, HOPS_MAX)).collect())
+        .map(|module| module.named.iter().filter_map(|path| leads_to(modules, path, HOPS_MAX)).collect())
         .collect();
     // Whatever a file reaches and is reached by is in its circle.
     let reached: Vec<BTreeSet<usize>> = (0..modules.len()).map(|from| reach(&uses, from)).collect();
@@ -209,7 +207,7 @@ fn files_that_use_each_other_are_a_circle_whatever_way_they_name_it() {
         let files: Vec<File> = texts.iter().map(|(name, text)| file(name, text)).collect();
         shape("a", &files).circles
     };
-    let names = |names: &[&str]| vec![names.iter().map(|it| format!("a/src/{it}")).collect::<Vec<_>>()];
+    let names = |names: &[&str]| vec![names.iter().map(|name| format!("a/src/{name}")).collect::<Vec<_>>()];
     let root = ("lib.rs", "mod b;\nmod c;\npub use self::b::B;\n");
     for (b, c, is_circle) in [
         ("use crate::c::C;", "use crate::b::B;", true),

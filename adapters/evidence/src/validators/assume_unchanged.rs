@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use unstuck_core::text::shell::quoted;
+use unstuck_core::text::shell::quote_word;
 use unstuck_files::safe_dir::as_path;
 use unstuck_workspace::git::{git, git_on_files, git_with_index};
 
@@ -28,11 +28,15 @@ impl Drop for CleanIndex {
 
 impl CleanIndex {
     /// Copies the index if the command lists changes and some files have these flags.
-    pub(super) fn of(command: &str, workspace: &Path, scratch: &Path) -> Result<Option<Self>, String> {
-        if !asks_for_changes(command) {
+    pub(super) fn for_command(
+        command: &str,
+        workspace: &Path,
+        scratch: &Path,
+    ) -> Result<Option<Self>, String> {
+        if !lists_changes(command) {
             return Ok(None);
         }
-        let Some(flagged) = Flagged::of(workspace) else { return Ok(None) };
+        let Some(flagged) = Flagged::list(workspace) else { return Ok(None) };
         static COPIED: AtomicU64 = AtomicU64::new(0);
         let number = COPIED.fetch_add(1, Ordering::Relaxed);
         let index = scratch.join(format!("git-index-{}-{number}", std::process::id()));
@@ -55,7 +59,7 @@ impl CleanIndex {
 }
 
 /// Returns whether a command line is one git call that shows changes of this repository and changes nothing itself.
-fn asks_for_changes(command: &str) -> bool {
+fn lists_changes(command: &str) -> bool {
     if command.contains(|c| "|&;<>(){}$`\n".contains(c)) {
         return false;
     }
@@ -85,7 +89,7 @@ struct Flagged {
 
 impl Flagged {
     /// Lists the files with git; `None` if there are none, or outside of a repository.
-    fn of(workspace: &Path) -> Option<Self> {
+    fn list(workspace: &Path) -> Option<Self> {
         let listed = git_on_files(workspace, &["ls-files", "-v", "-z", "--full-name", "--", ":/"]).ok()?;
         let entries = || listed.stdout.split_inclusive(|&byte| byte == 0);
         // Usually there are none, so no further git call is needed.
@@ -131,7 +135,7 @@ impl Flagged {
         let line = |flag: &str, paths: &[u8]| {
             let names = paths.split(|&byte| byte == 0).filter(|name| !name.is_empty());
             let names: Vec<String> =
-                names.map(|name| quoted(&String::from_utf8_lossy(name))).take(NAMES_MAX).collect();
+                names.map(|name| quote_word(&String::from_utf8_lossy(name))).take(NAMES_MAX).collect();
             let named = || format!("git update-index {flag} {}\n", names.join(" "));
             if names.is_empty() { String::new() } else { named() }
         };
@@ -164,7 +168,7 @@ mod tests {
             ("git", false),
             ("", false),
         ] {
-            assert_eq!(asks_for_changes(command), expected, "{command}");
+            assert_eq!(lists_changes(command), expected, "{command}");
         }
     }
 }

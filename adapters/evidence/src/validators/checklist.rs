@@ -11,7 +11,7 @@ use serde_json::Value;
 use unstuck_core::completion::{Checklist, check_pointer};
 use unstuck_core::evidence::ValidatorOutcome;
 use unstuck_core::plural::count;
-pub use unstuck_core::text::check_boxes::{Item, boxes};
+pub use unstuck_core::text::check_boxes::{CheckBox, boxes};
 
 /// The state of a checklist.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct ChecklistState {
     /// Pass if there are items and all of them are done.
     pub outcome: ValidatorOutcome,
     /// The items that are not done, in their order.
-    pub open: Vec<Item>,
+    pub open: Vec<CheckBox>,
     /// The problem in one sentence; empty if there is none.
     pub error: String,
 }
@@ -34,18 +34,18 @@ pub fn read(checklist: &Checklist, bytes: Option<&[u8]>, began: Option<&[u8]>) -
     let Some(bytes) = bytes else { return failed(format!("the checklist {path} is not there")) };
     let items = match &checklist.pointer {
         None => Ok(boxes(&String::from_utf8_lossy(without_mark(bytes)))),
-        Some(pointer) => pointed(bytes, pointer),
+        Some(pointer) => pointed_items(bytes, pointer),
     };
     let items = match items {
         Ok(items) if items.is_empty() => return failed(format!("the checklist {path} has no items")),
         Ok(found) => {
-            let gone = began.map_or_else(Vec::new, |began| gone(checklist, began, &found));
+            let gone = began.map_or_else(Vec::new, |began| missing_items(checklist, began, &found));
             [found, gone].concat()
         }
         Err(why) => return failed(format!("the checklist {path} {why}")),
     };
     let all = items.len();
-    let open: Vec<Item> = items.into_iter().filter(|(_, done)| !done).map(|(item, _)| item).collect();
+    let open: Vec<CheckBox> = items.into_iter().filter(|(_, done)| !done).map(|(item, _)| item).collect();
     if open.is_empty() {
         return ChecklistState { outcome: ValidatorOutcome::Pass, open, error: String::new() };
     }
@@ -56,9 +56,9 @@ pub fn read(checklist: &Checklist, bytes: Option<&[u8]>, began: Option<&[u8]>) -
 
 /// Returns the items that were open and are missing now. Items of the same name are counted. Applies only to JSON: in a
 /// plan for people, items are split, reworded, and removed when done.
-fn gone(checklist: &Checklist, began: &[u8], now: &[(Item, bool)]) -> Vec<(Item, bool)> {
+fn missing_items(checklist: &Checklist, began: &[u8], now: &[(CheckBox, bool)]) -> Vec<(CheckBox, bool)> {
     let Some(pointer) = &checklist.pointer else { return Vec::new() };
-    let mut then = pointed(began, pointer).unwrap_or_default();
+    let mut then = pointed_items(began, pointer).unwrap_or_default();
     then.sort_by_key(|(_, done)| !done);
     let mut left: BTreeMap<&str, usize> = BTreeMap::new();
     for (item, _) in now {
@@ -71,7 +71,7 @@ fn gone(checklist: &Checklist, began: &[u8], now: &[(Item, bool)]) -> Vec<(Item,
         is_gone && !done
     });
     then.into_iter()
-        .map(|(item, _)| (Item { place: "was there at the beginning".to_owned(), ..item }, false))
+        .map(|(item, _)| (CheckBox { place: "was there at the beginning".to_owned(), ..item }, false))
         .collect()
 }
 
@@ -81,7 +81,7 @@ fn without_mark(bytes: &[u8]) -> &[u8] {
 }
 
 /// Returns the items that a pointer leads to, and whether each is `true`.
-fn pointed(bytes: &[u8], pointer: &str) -> Result<Vec<(Item, bool)>, String> {
+fn pointed_items(bytes: &[u8], pointer: &str) -> Result<Vec<(CheckBox, bool)>, String> {
     let document: Value =
         serde_json::from_slice(without_mark(bytes)).map_err(|error| format!("is no JSON: {error}"))?;
     let rest = check_pointer(pointer).map_err(|why| format!("is asked for `{pointer}`, which {why}"))?;
@@ -97,11 +97,11 @@ fn walk(
     steps: &[String],
     place: String,
     owner: Option<ItemOwner<'_>>,
-    items: &mut Vec<(Item, bool)>,
+    items: &mut Vec<(CheckBox, bool)>,
 ) -> Result<(), String> {
     let Some((step, rest)) = steps.split_first() else {
         let text = owner.and_then(title).unwrap_or_else(|| place.clone());
-        items.push((Item { text, place }, *value == Value::Bool(true)));
+        items.push((CheckBox { text, place }, *value == Value::Bool(true)));
         return Ok(());
     };
     let below = |name: &str| format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
@@ -141,9 +141,9 @@ fn title((name, item): ItemOwner<'_>) -> Option<String> {
         })
     };
     let id = field(&["id", "key"]);
-    let told = field(&["title", "name", "description", "story", "text"]);
-    match (id, told) {
-        (Some(id), Some(told)) => Some(format!("{id}: {told}")),
-        (id, told) => id.or(told).or_else(|| Some(name.to_owned()).filter(|name| !name.is_empty())),
+    let text = field(&["title", "name", "description", "story", "text"]);
+    match (id, text) {
+        (Some(id), Some(text)) => Some(format!("{id}: {text}")),
+        (id, text) => id.or(text).or_else(|| Some(name.to_owned()).filter(|name| !name.is_empty())),
     }
 }

@@ -35,22 +35,22 @@ enum OutcomeWord {
     CouldNotRun,
 }
 
-/// Reads what was said: the last object with an `outcome` of those that begin at the start of a line. `None` if the output
-/// has none: then `successWhen` decides.
+/// Reads what was reported: the last object with an `outcome` of those that begin at the start of a line. `None` if the
+/// output has none: then `successWhen` decides.
 ///
 /// # Errors
 ///
 /// The object is incomplete or invalid; the text says how.
 pub fn read(stdout: &[u8]) -> Option<Result<CustomOutput, String>> {
     let text = unstuck_failures::plain(stdout);
-    let (mut said, mut start, mut cut) = (None, 0, false);
+    let (mut reported, mut start, mut cut) = (None, 0, false);
     while let Some(begun) = begin(&text[start..]).map(|at| start + at) {
         let mut values = serde_json::Deserializer::from_str(&text[begun..]).into_iter::<Value>();
         match values.next() {
             Some(Ok(value)) => {
                 start = begun + values.byte_offset();
                 if value.get("outcome").is_some() {
-                    (said, cut) = (Some(&text[begun..start]), false);
+                    (reported, cut) = (Some(&text[begun..start]), false);
                 }
             }
             // A truncated result, or not a JSON object.
@@ -69,7 +69,7 @@ pub fn read(stdout: &[u8]) -> Option<Result<CustomOutput, String>> {
     if cut {
         return Some(Err(broken("the object is not valid JSON")));
     }
-    let read = serde_json::from_str(said?);
+    let read = serde_json::from_str(reported?);
     // The position in the object does not help the reader of the message.
     Some(read.map_err(|error| broken(error.to_string().split(" at line ").next().unwrap_or_default())))
 }
@@ -89,17 +89,17 @@ fn begin(text: &str) -> Option<usize> {
 ///
 /// The result of a program that did not finish is ignored. A program that reports `pass` but exits with a failure
 /// contradicts itself, so the outcome is unknown.
-pub fn judge(said: &CustomOutput, ended: ValidatorOutcome, ran: bool) -> ValidatorOutcome {
-    match (said.outcome, ended) {
+pub fn judge(reported: &CustomOutput, ended: ValidatorOutcome, ran: bool) -> ValidatorOutcome {
+    match (reported.outcome, ended) {
         (_, could_not @ ValidatorOutcome::CouldNotRun(_)) => could_not,
         (OutcomeWord::Pass, ValidatorOutcome::Fail) if !ran => ValidatorOutcome::CouldNotRun(
             "it says that it passed, but its exit code says otherwise".to_owned(),
         ),
         (OutcomeWord::Pass, _) => ValidatorOutcome::Pass,
         (OutcomeWord::Fail, _) => ValidatorOutcome::Fail,
-        (OutcomeWord::CouldNotRun, _) if said.error.is_empty() => {
+        (OutcomeWord::CouldNotRun, _) if reported.error.is_empty() => {
             ValidatorOutcome::CouldNotRun("it says so, and not why".to_owned())
         }
-        (OutcomeWord::CouldNotRun, _) => ValidatorOutcome::CouldNotRun(said.error.clone()),
+        (OutcomeWord::CouldNotRun, _) => ValidatorOutcome::CouldNotRun(reported.error.clone()),
     }
 }

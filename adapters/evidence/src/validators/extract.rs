@@ -13,14 +13,14 @@ use serde_json::{Map, Value, json};
 
 use unstuck_core::completion::Extractor;
 use unstuck_core::event::Exit;
-use unstuck_failures::git_status::{self, Entry};
-use unstuck_failures::{Confidence, FailureClass, Occurrence, OccurrenceReport, Output};
+use unstuck_failures::git_status::{self, GitStatusEntry};
+use unstuck_failures::{Confidence, FailureClass, Occurrence, OccurrenceReport, ToolOutput};
 
 /// Number of lines from the end that represent unrecognized output.
 const TAIL_LINES: usize = 40;
 
 /// Name of the record for unrecognized output.
-pub const UNRECOGNISED: &str = "unrecognised output";
+pub const UNRECOGNIZED: &str = "unrecognised output";
 
 /// The output of a validator.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +73,7 @@ struct PathBase<'a> {
 }
 
 impl<'a> PathBase<'a> {
-    fn of(raw: &ValidatorOutput<'a>) -> Self {
+    fn new(raw: &ValidatorOutput<'a>) -> Self {
         let mut words = raw.command.split_whitespace();
         let at_root = |word: &str| {
             let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
@@ -108,7 +108,7 @@ pub struct ParsedOutput<'a> {
     /// The failures, and each of their places.
     pub reading: OccurrenceReport,
     /// The status of each path.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<GitStatusEntry>,
 }
 
 /// Returns what an extractor reads.
@@ -119,18 +119,20 @@ pub fn extract(extractor: Extractor, raw: ValidatorOutput<'_>) -> Value {
 impl<'a> ParsedOutput<'a> {
     /// Reads everything once.
     pub fn new(raw: ValidatorOutput<'a>) -> Self {
-        let output = Output {
+        let output = ToolOutput {
             command: raw.command,
             cwd: raw.cwd,
             exit_code: raw.exit.code(),
             stdout: raw.stdout,
             stderr: raw.stderr,
-            ..Output::default()
+            ..ToolOutput::default()
         };
         let mut entries = git_status::parse(raw.stdout);
         if !raw.below_root.is_empty() {
-            let place = PathBase::of(&raw);
-            for path in entries.iter_mut().flat_map(|it| [Some(&mut it.path), it.from.as_mut()]).flatten() {
+            let place = PathBase::new(&raw);
+            for path in
+                entries.iter_mut().flat_map(|entry| [Some(&mut entry.path), entry.from.as_mut()]).flatten()
+            {
                 *path = place.below_folder(path);
             }
         }
@@ -139,7 +141,7 @@ impl<'a> ParsedOutput<'a> {
 
     /// Sets whether the validator failed, which is known only after its output was parsed.
     #[must_use]
-    pub fn of_failed(self, failed: bool) -> Self {
+    pub fn with_failed(self, failed: bool) -> Self {
         Self { raw: ValidatorOutput { failed, ..self.raw }, ..self }
     }
 
@@ -153,19 +155,19 @@ impl<'a> ParsedOutput<'a> {
         [self.raw.stdout, self.raw.stderr].iter().all(|stream| stream.trim_ascii().is_empty())
     }
 
-    /// Says whether a tool was recognised that tells what failed.
-    pub fn is_recognised(&self) -> bool {
+    /// Says whether a tool was recognized that tells what failed.
+    pub fn is_recognized(&self) -> bool {
         self.reading.extraction.confidence > Confidence::Low && !self.reading.extraction.failures.is_empty()
     }
 
     /// Says whether the grammar of a tool tells what failed, and not only the look of a line.
-    pub fn is_told_by_a_tool(&self) -> bool {
-        self.is_recognised() && self.reading.extraction.confidence == Confidence::High
+    pub fn is_reported_by_tool(&self) -> bool {
+        self.is_recognized() && self.reading.extraction.confidence == Confidence::High
     }
 
-    /// Returns the records of these classes; none of what stands for an output that was not recognised.
+    /// Returns the records of these classes; none for unrecognized output.
     pub fn records(&self, classes: &[FailureClass]) -> impl Iterator<Item = &Occurrence> {
-        let known = self.is_recognised();
+        let known = self.is_recognized();
         self.reading.records.iter().filter(move |record| known && classes.contains(&record.class))
     }
 
@@ -173,9 +175,9 @@ impl<'a> ParsedOutput<'a> {
     pub fn extract(&self, extractor: Extractor) -> Value {
         let raw = &self.raw;
         match extractor {
-            Extractor::ChangedFiles => self.paths_where(Entry::is_tracked),
-            Extractor::StagedFiles => self.paths_where(Entry::is_staged),
-            Extractor::UnstagedFiles => self.paths_where(Entry::is_unstaged),
+            Extractor::ChangedFiles => self.paths_where(GitStatusEntry::is_tracked),
+            Extractor::StagedFiles => self.paths_where(GitStatusEntry::is_staged),
+            Extractor::UnstagedFiles => self.paths_where(GitStatusEntry::is_unstaged),
             Extractor::UntrackedFiles => self.paths_where(|entry| !entry.is_tracked()),
             Extractor::FailedTests => self.list(&[FailureClass::Test, FailureClass::Process], test),
             Extractor::TypeErrors => self.list(&[FailureClass::Diagnostic], type_error),
@@ -196,7 +198,7 @@ impl<'a> ParsedOutput<'a> {
         }
     }
 
-    fn paths_where(&self, wanted: impl Fn(&Entry) -> bool) -> Value {
+    fn paths_where(&self, wanted: impl Fn(&GitStatusEntry) -> bool) -> Value {
         self.entries.iter().filter(|entry| wanted(entry)).map(|entry| entry.path.clone()).collect()
     }
 
@@ -215,7 +217,7 @@ impl<'a> ParsedOutput<'a> {
             return list.into();
         }
         let tail = self.tail();
-        json!([{ "name": UNRECOGNISED, "error": tail, "message": tail, "unparsed": true }])
+        json!([{ "name": UNRECOGNIZED, "error": tail, "message": tail, "unparsed": true }])
     }
 
     /// Returns the end of the output: of standard error if it has any text.
@@ -227,14 +229,14 @@ impl<'a> ParsedOutput<'a> {
 
     /// Returns whether no failure was parsed from the output of a validator that failed.
     pub fn is_unparsed(&self) -> bool {
-        self.raw.failed && !self.is_recognised()
+        self.raw.failed && !self.is_recognized()
     }
 
     /// Returns the part of the output that shows the failures: the streams that a recognized tool printed them on. A
     /// long output starts at its first failure. If no tool was recognized, returns the end of the output.
     pub fn error_output(&self) -> String {
         const BYTES_MAX: usize = 16 * 1024;
-        if !self.is_recognised() {
+        if !self.is_recognized() {
             return self.tail();
         }
         let told: Vec<String> = [self.raw.stdout, self.raw.stderr]
@@ -256,8 +258,8 @@ impl<'a> ParsedOutput<'a> {
 
     /// Returns whether the tool prints its failures on this stream.
     fn tells(&self, stream: &[u8]) -> bool {
-        let alone =
-            unstuck_failures::read(&Output { stdout: stream, cwd: self.raw.cwd, ..Output::default() });
+        let output = ToolOutput { stdout: stream, cwd: self.raw.cwd, ..ToolOutput::default() };
+        let alone = unstuck_failures::read(&output);
         let tools = self.reading.records.iter().map(|record| &record.tool);
         let mut all: Vec<&String> = tools.collect();
         all.dedup();
@@ -268,8 +270,8 @@ impl<'a> ParsedOutput<'a> {
     fn first_mention(&self, text: &str) -> usize {
         const LOOKED_FOR: usize = 20;
         let named = self.records(ALL).take(LOOKED_FOR);
-        let places = named.flat_map(|it| [it.name.as_deref(), Some(it.message.as_str())]);
-        let first = places.flatten().filter(|it| !it.is_empty()).filter_map(|it| text.find(it)).min();
+        let places = named.flat_map(|record| [record.name.as_deref(), Some(record.message.as_str())]);
+        let first = places.flatten().filter(|word| !word.is_empty()).filter_map(|word| text.find(word)).min();
         first.map_or(0, |at| text[..at].rfind('\n').map_or(0, |line| line + 1))
     }
 
@@ -285,7 +287,7 @@ impl<'a> ParsedOutput<'a> {
         let root = format!("{}/", self.raw.cwd.trim_end_matches('/'));
         let places = streams.iter().flat_map(|text| PLACE.captures_iter(text));
         let file = |place: regex::Captures<'_>| match place.name("url") {
-            Some(_) => unstuck_failures::percent_decoded(&place["file"]),
+            Some(_) => unstuck_failures::percent_decode(&place["file"]),
             None => place["file"].to_owned(),
         };
         let files = places.map(file).map(|file| file.trim_start_matches(&root).to_owned());
@@ -322,7 +324,7 @@ impl<'a> ParsedOutput<'a> {
         let marked = text.lines().find_map(|line| line.strip_prefix("* "));
         let alone = Some(text.trim()).filter(|word| !word.is_empty() && !word.contains(char::is_whitespace));
         let told = head.or_else(|| marked.map(|name| name.trim().to_owned()));
-        let known = || self.raw.repository.and_then(|it| it.branch.clone());
+        let known = || self.raw.repository.and_then(|repository| repository.branch.clone());
         told.or_else(known).or_else(|| alone.map(str::to_owned)).unwrap_or_default()
     }
 

@@ -3,10 +3,10 @@
 //!
 //! The extractors of a validator decide its topic. If they do not, the failures in its output do.
 
-use unstuck_core::completion::{Extractor, Run, Validator};
-use unstuck_core::evidence::{Report, Severity, ValidatorOutcome};
+use unstuck_core::completion::{Extractor, Validator, ValidatorKind};
+use unstuck_core::evidence::{FailureReport, Severity, ValidatorOutcome};
 use unstuck_core::plural::count;
-use unstuck_failures::git_status::{Entry, PathStatus};
+use unstuck_failures::git_status::{GitStatusEntry, PathStatus};
 use unstuck_failures::{FailureClass, Occurrence};
 
 use super::checklist;
@@ -37,18 +37,18 @@ pub enum ValidatorTopic {
 
 impl ValidatorTopic {
     /// Returns the topic of a validator, by its extractors.
-    pub fn of(validator: &Validator) -> Self {
+    pub fn from_validator(validator: &Validator) -> Self {
         match validator.run {
-            Run::Files(_) => return Self::Files,
-            Run::Checklist(_) => return Self::Checklist,
-            Run::Command(_) | Run::Custom(_) => {}
+            ValidatorKind::Files(_) => return Self::Files,
+            ValidatorKind::Checklist(_) => return Self::Checklist,
+            ValidatorKind::Command(_) | ValidatorKind::Custom(_) => {}
         }
         // Some extractors fit several subjects, so those that fit one decide.
-        let told = validator.extract.values().filter_map(|extractor| Self::extracted(*extractor));
+        let told = validator.extract.values().filter_map(|extractor| Self::from_extractor(*extractor));
         told.reduce(|first, next| if first == Self::Branch { next } else { first }).unwrap_or(Self::Other)
     }
 
-    fn extracted(extractor: Extractor) -> Option<Self> {
+    fn from_extractor(extractor: Extractor) -> Option<Self> {
         match extractor {
             Extractor::ChangedFiles
             | Extractor::StagedFiles
@@ -69,7 +69,7 @@ impl ValidatorTopic {
     }
 
     /// Returns the topic by the first failure of the output, if the extractors do not decide it.
-    fn found(self, facts: &ParsedOutput<'_>) -> Self {
+    fn refined(self, facts: &ParsedOutput<'_>) -> Self {
         let count = |class: FailureClass| facts.records(&[class]).count();
         let first = facts.records(ALL).next().map(|record| record.class);
         match (self, first) {
@@ -83,16 +83,16 @@ impl ValidatorTopic {
 }
 
 /// Reports on a command. `subject` is its topic.
-pub fn of_command(subject: ValidatorTopic, facts: &ParsedOutput<'_>) -> Report {
+pub fn command_report(subject: ValidatorTopic, facts: &ParsedOutput<'_>) -> FailureReport {
     let records: Vec<&Occurrence> = facts.records(ALL).collect();
     let files = || distinct(records.iter().filter_map(|record| record.file.clone()));
-    let common = Report {
+    let common = FailureReport {
         details: records.iter().map(|record| line_of(record)).collect(),
         root_cause: records.first().map(|record| line_of(record)).unwrap_or_default(),
         related_files: files(),
-        ..Report::default()
+        ..FailureReport::default()
     };
-    let subject = subject.found(facts);
+    let subject = subject.refined(facts);
     match subject {
         // A message without a path is not about paths.
         ValidatorTopic::Changes if facts.entries.is_empty() && !facts.is_silent() => other(facts, common),
@@ -112,51 +112,51 @@ pub fn of_command(subject: ValidatorTopic, facts: &ParsedOutput<'_>) -> Report {
 }
 
 /// Reports on a command that failed without any output: only the command and its exit are known.
-pub fn of_silence(what: &str) -> Report {
-    Report {
+pub fn silence_report(what: &str) -> FailureReport {
+    FailureReport {
         summary: what.to_owned(),
         details: vec![what.to_owned()],
         suggested_action: "Find out what this command checks, and mend that".to_owned(),
-        ..Report::default()
+        ..FailureReport::default()
     }
 }
 
 /// Reports on a checklist.
-pub fn of_checklist(path: &str, reading: &checklist::ChecklistState) -> Report {
+pub fn checklist_report(path: &str, reading: &checklist::ChecklistState) -> FailureReport {
     let details: Vec<String> = reading.open.iter().map(|item| item.text.clone()).collect();
     let action = match details.is_empty() {
         false => "Do the open items, and tick each only when it is done",
         true => "Write the checklist with all of its items",
     };
-    Report {
+    FailureReport {
         summary: reading.error.clone(),
         root_cause: details.first().cloned().unwrap_or_default(),
         details,
         suggested_action: action.to_owned(),
         related_files: vec![path.to_owned()],
-        ..Report::default()
+        ..FailureReport::default()
     }
 }
 
 /// Reports on a validator that could not run, or adds nothing for one that did.
-pub fn could_not_run(name: &str, outcome: &ValidatorOutcome) -> Option<Report> {
+pub fn could_not_run(name: &str, outcome: &ValidatorOutcome) -> Option<FailureReport> {
     let ValidatorOutcome::CouldNotRun(why) = outcome else { return None };
-    Some(Report {
+    Some(FailureReport {
         summary: format!("validator {name} could not run: {why}"),
         severity: Severity::Critical,
         suggested_action: "Mend the validator or its environment; no work of an agent does".to_owned(),
         root_cause: why.clone(),
-        ..Report::default()
+        ..FailureReport::default()
     })
 }
 
 /// Reports on paths in the output of git.
-fn changes(entries: &[Entry]) -> Report {
-    let paths = |wanted: &dyn Fn(&Entry) -> bool| -> Vec<String> {
+fn changes(entries: &[GitStatusEntry]) -> FailureReport {
+    let paths = |wanted: &dyn Fn(&GitStatusEntry) -> bool| -> Vec<String> {
         entries.iter().filter(|entry| wanted(entry)).map(|entry| entry.path.clone()).collect()
     };
-    let conflicts = paths(&|entry| entry.standing == PathStatus::Conflict);
-    let modified = paths(&|entry| matches!(entry.standing, PathStatus::Tracked { .. }) && !entry.is_deleted);
+    let conflicts = paths(&|entry| entry.status == PathStatus::Conflict);
+    let modified = paths(&|entry| matches!(entry.status, PathStatus::Tracked { .. }) && !entry.is_deleted);
     let deleted = paths(&|entry| entry.is_deleted);
     let untracked = paths(&|entry| !entry.is_tracked());
     let counted = [
@@ -184,7 +184,7 @@ fn changes(entries: &[Entry]) -> Report {
         "Clean untracked files".to_owned()
     };
     let tracked: Vec<String> = conflicts.iter().chain(&modified).chain(&deleted).cloned().collect();
-    Report {
+    FailureReport {
         summary: if told.is_empty() { "No changes detected".to_owned() } else { told.join(", ") },
         details: entries.iter().map(|entry| format!("{}: {}", name(entry), word(entry))).collect(),
         severity: match (conflicts.is_empty(), modified.is_empty() && deleted.is_empty()) {
@@ -199,15 +199,15 @@ fn changes(entries: &[Entry]) -> Report {
 }
 
 /// Returns the path; for a renamed file, both paths.
-fn name(entry: &Entry) -> String {
+fn name(entry: &GitStatusEntry) -> String {
     match &entry.from {
         Some(from) => format!("{from} -> {}", entry.path),
         None => entry.path.clone(),
     }
 }
 
-fn word(entry: &Entry) -> &'static str {
-    match entry.standing {
+fn word(entry: &GitStatusEntry) -> &'static str {
+    match entry.status {
         PathStatus::Tracked { unstaged: false, .. } if entry.is_deleted => "deleted, not committed",
         PathStatus::Tracked { .. } if entry.is_deleted => "deleted",
         PathStatus::Tracked { .. } if entry.from.is_some() => "renamed, not committed",
@@ -218,18 +218,18 @@ fn word(entry: &Entry) -> &'static str {
     }
 }
 
-fn missing(paths: &[String]) -> Report {
-    Report {
+fn missing(paths: &[String]) -> FailureReport {
+    FailureReport {
         summary: format!("{} missing", count(paths.len(), "file")),
         details: paths.iter().map(|path| format!("{path} is not there")).collect(),
         suggested_action: format!("Create {}", paths.join(", ")),
         root_cause: paths.first().map(|path| format!("{path} is not there")).unwrap_or_default(),
         related_files: paths.to_vec(),
-        ..Report::default()
+        ..FailureReport::default()
     }
 }
 
-fn branch(facts: &ParsedOutput<'_>) -> Report {
+fn branch(facts: &ParsedOutput<'_>) -> FailureReport {
     let text = |extractor| facts.extract(extractor).as_str().unwrap_or_default().to_owned();
     let (name, unmerged) = (text(Extractor::BranchName), text(Extractor::MergeStatus));
     let name = if name.is_empty() { "the branch".to_owned() } else { format!("the branch {name}") };
@@ -242,30 +242,30 @@ fn branch(facts: &ParsedOutput<'_>) -> Report {
         1 => (format!("1 commit of {name} is not merged"), "Merge the branch"),
         count => (format!("{count} commits of {name} are not merged"), "Merge the branch"),
     };
-    Report {
+    FailureReport {
         summary,
         root_cause: commits.first().cloned().unwrap_or_default(),
         details: commits,
         suggested_action: action.to_owned(),
-        ..Report::default()
+        ..FailureReport::default()
     }
 }
 
-fn tests(facts: &ParsedOutput<'_>, common: Report) -> Report {
+fn tests(facts: &ParsedOutput<'_>, common: FailureReport) -> FailureReport {
     let failed = facts.records(&[FailureClass::Test]).count();
     let counted = unstuck_failures::count(facts.raw().stdout, facts.raw().stderr);
     if failed == 0 && !common.details.is_empty() {
         // Code that does not build has no tests.
         let report = diagnostics(facts, common, "error");
         let summary = format!("the tests could not be built or loaded: {}", report.summary);
-        return Report { summary, severity: Severity::Critical, ..report };
+        return FailureReport { summary, severity: Severity::Critical, ..report };
     }
     if failed == 0 && facts.is_unparsed() {
         return other(facts, common);
     }
     let tests = format!("{} failed", count(failed, "test"));
-    let total = counted.map(|it| it.ran().max(u64::try_from(failed).unwrap_or(u64::MAX)));
-    Report {
+    let total = counted.map(|counts| counts.total().max(u64::try_from(failed).unwrap_or(u64::MAX)));
+    FailureReport {
         summary: total.map_or_else(|| tests.clone(), |total| format!("{tests} out of {total}")),
         suggested_action: tests_action(facts).to_owned(),
         ..common
@@ -274,7 +274,8 @@ fn tests(facts: &ParsedOutput<'_>, common: Report) -> Report {
 
 fn tests_action(facts: &ParsedOutput<'_>) -> &'static str {
     let kinds: Vec<&str> = facts.records(&[FailureClass::Test]).map(|record| record.code.as_str()).collect();
-    let all = |kind: &str| !kinds.is_empty() && kinds.iter().all(|it| it.to_ascii_lowercase().contains(kind));
+    let all =
+        |kind: &str| !kinds.is_empty() && kinds.iter().all(|name| name.to_ascii_lowercase().contains(kind));
     if all("timeout") {
         "Find what the tests wait for"
     } else if all("setup") {
@@ -285,7 +286,7 @@ fn tests_action(facts: &ParsedOutput<'_>) -> &'static str {
 }
 
 /// Reports on the output of a compiler or a linter; `noun` is one of its findings.
-fn diagnostics(facts: &ParsedOutput<'_>, common: Report, noun: &str) -> Report {
+fn diagnostics(facts: &ParsedOutput<'_>, common: FailureReport, noun: &str) -> FailureReport {
     if common.details.is_empty() {
         return other(facts, common);
     }
@@ -300,7 +301,7 @@ fn diagnostics(facts: &ParsedOutput<'_>, common: Report, noun: &str) -> Report {
         "lint problem" => "Correct what the linter names; do not switch its rules off",
         _ => "Correct the first error first: others may follow from it",
     };
-    Report {
+    FailureReport {
         summary: format!("{}{files}", count(common.details.len(), noun)),
         severity: if warnings { Severity::Warning } else { Severity::Error },
         suggested_action: action.to_owned(),
@@ -308,7 +309,7 @@ fn diagnostics(facts: &ParsedOutput<'_>, common: Report, noun: &str) -> Report {
     }
 }
 
-fn format(facts: &ParsedOutput<'_>, common: Report) -> Report {
+fn format(facts: &ParsedOutput<'_>, common: FailureReport) -> FailureReport {
     let files = distinct(facts.records(&[FailureClass::Format]).filter_map(|record| record.file.clone()));
     let summary = match files.len() {
         0 if !common.details.is_empty() => return diagnostics(facts, common, "error"),
@@ -317,7 +318,7 @@ fn format(facts: &ParsedOutput<'_>, common: Report) -> Report {
         1 => "1 file needs formatting".to_owned(),
         count => format!("{count} files need formatting"),
     };
-    Report {
+    FailureReport {
         summary,
         severity: if files.is_empty() { Severity::Info } else { Severity::Warning },
         suggested_action: "Run the formatter on these files".to_owned(),
@@ -328,7 +329,7 @@ fn format(facts: &ParsedOutput<'_>, common: Report) -> Report {
 }
 
 /// Reports on any other output: by its recognized failures, otherwise by its last line.
-fn other(facts: &ParsedOutput<'_>, common: Report) -> Report {
+fn other(facts: &ParsedOutput<'_>, common: FailureReport) -> FailureReport {
     let raw = facts.raw();
     let tail = facts.error_output();
     let last = tail.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -342,7 +343,7 @@ fn other(facts: &ParsedOutput<'_>, common: Report) -> Report {
     let cause = if common.root_cause.is_empty() { last.to_owned() } else { common.root_cause };
     let details =
         if common.details.is_empty() { tail.lines().map(str::to_owned).collect() } else { common.details };
-    Report {
+    FailureReport {
         summary: if cause.is_empty() {
             ended
         } else {
@@ -368,8 +369,8 @@ fn line_of(record: &Occurrence) -> String {
         (Some(line), None) => format!("{file}:{line}"),
         (None, _) => file.clone(),
     });
-    let code =
-        Some(record.code.as_str()).filter(|it| !it.is_empty() && record.class == FailureClass::Diagnostic);
+    let code = Some(record.code.as_str())
+        .filter(|code| !code.is_empty() && record.class == FailureClass::Diagnostic);
     let code = code.map(|code| format!(" [{code}]")).unwrap_or_default();
     match (&record.name, place) {
         (Some(name), Some(place)) if *name != place => format!("{name} ({place}): {}", record.message),

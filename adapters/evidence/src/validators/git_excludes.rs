@@ -12,7 +12,7 @@ use unstuck_files::safe_dir;
 use unstuck_files::safe_dir::as_path;
 use unstuck_workspace::git::git;
 
-use super::ValidatorContext;
+use super::context::ValidatorContext;
 
 /// The exclude list for git.
 pub(super) struct GitExcludes {
@@ -74,7 +74,8 @@ fn configured(place: &ValidatorContext, path: &Path) -> Vec<(OsString, Option<Os
 
 /// Returns the root of the checkout that a workspace is in.
 pub(super) fn top_level(workspace: &Path) -> Option<PathBuf> {
-    let output = git(workspace, ["rev-parse", "--show-toplevel"]).ok().filter(|it| it.status.success())?;
+    let output =
+        git(workspace, ["rev-parse", "--show-toplevel"]).ok().filter(|output| output.status.success())?;
     let line = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
     as_path(line).canonicalize().ok()
 }
@@ -97,10 +98,10 @@ fn users_list(workspace: &Path) -> Option<Vec<u8>> {
         .filter(|output| output.status.success())
         .map(|output| as_path(output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout)).into_owned());
     let usual = || {
-        let config = std::env::var_os("XDG_CONFIG_HOME").filter(|it| !it.is_empty()).map(PathBuf::from);
+        let config = std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
         Some(config.or_else(|| Some(std::env::home_dir()?.join(".config")))?.join("git/ignore"))
     };
     const BYTES_MAX: u64 = 1 << 20;
     let file = safe_dir::open_file(&workspace.join(configured.or_else(usual)?)).ok()?;
-    safe_dir::read_small(file, BYTES_MAX).found()
+    safe_dir::read_small(file, BYTES_MAX).ok()
 }

@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use unstuck_core::completion::{Condition, Extractor, Run, Validator};
+use unstuck_core::completion::{Condition, Extractor, Validator, ValidatorKind};
 use unstuck_core::event::Exit;
-use unstuck_core::evidence::{Confidence, Failure, Report, UNPARSED, ValidatorOutcome, What};
+use unstuck_core::evidence::{
+    Confidence, Failure, FailureReport, FailureSubject, UNPARSED, ValidatorOutcome,
+};
 use unstuck_core::truncate;
-use unstuck_failures::Output;
+use unstuck_failures::ToolOutput;
 
-use super::checklist::{self, Item};
+use super::checklist::{self, CheckBox};
 use super::custom;
 use super::extract::ParsedOutput;
 use super::failure_report::{self, ValidatorTopic};
@@ -36,7 +38,7 @@ pub struct OutcomeDetails {
     /// As the field of `ValidatorResult`.
     pub error: String,
     /// As the field of `ValidatorResult`.
-    pub report: Report,
+    pub report: FailureReport,
     /// As the field of `ValidatorResult`.
     pub params: BTreeMap<String, Value>,
     /// As the field of `ValidatorResult`.
@@ -47,25 +49,25 @@ pub struct OutcomeDetails {
 
 impl OutcomeDetails {
     /// Returns the details of a command, or of required files.
-    pub fn of(condition: &Condition, outcome: &ValidatorOutcome, facts: &ParsedOutput<'_>) -> Self {
+    pub fn new(condition: &Condition, outcome: &ValidatorOutcome, facts: &ParsedOutput<'_>) -> Self {
         match outcome {
             // The output of a validator that passed contains no failures.
             ValidatorOutcome::Pass => Self::default(),
             ValidatorOutcome::CouldNotRun(why) => Self::could_not_run(&condition.validator, why),
-            ValidatorOutcome::Fail => Self::of_failure(condition, facts),
+            ValidatorOutcome::Fail => Self::from_failure(condition, facts),
         }
     }
 
-    fn of_failure(condition: &Condition, facts: &ParsedOutput<'_>) -> Self {
+    fn from_failure(condition: &Condition, facts: &ParsedOutput<'_>) -> Self {
         let validator = &condition.validator;
-        let subject = ValidatorTopic::of(validator);
+        let subject = ValidatorTopic::from_validator(validator);
         let git = match subject {
             ValidatorTopic::Changes => !facts.entries.is_empty(),
             ValidatorTopic::Branch => facts.extract(Extractor::MergeStatus) != "",
             _ => false,
         };
         let files = subject == ValidatorTopic::Files;
-        let silence = silence(validator, facts).filter(|_| !git);
+        let silence = silence_message(validator, facts).filter(|_| !git);
         let printed = |bytes: &[u8]| end_within(&String::from_utf8_lossy(bytes), OUTPUT_MAX);
         Self {
             stdout: printed(facts.raw().stdout),
@@ -76,8 +78,8 @@ impl OutcomeDetails {
                 None => end_of(&error_of(facts)),
             },
             report: match &silence {
-                Some(silence) if subject != ValidatorTopic::Branch => failure_report::of_silence(silence),
-                _ => failure_report::of_command(subject, facts),
+                Some(silence) if subject != ValidatorTopic::Branch => failure_report::silence_report(silence),
+                _ => failure_report::command_report(subject, facts),
             },
             params: params(validator, facts),
             failures: failures(condition, subject, facts, silence.as_deref()),
@@ -87,46 +89,55 @@ impl OutcomeDetails {
 
     /// Adds the result that a program reported itself: its params to the extracted ones and, if it failed, the reason.
     #[must_use]
-    pub fn and_said(
+    pub fn with_report(
         mut self,
         condition: &Condition,
         outcome: &ValidatorOutcome,
-        said: custom::CustomOutput,
+        reported: custom::CustomOutput,
     ) -> Self {
-        self.params.extend(said.params.into_iter().map(|(name, it)| (name, bounded(it))));
-        if *outcome == ValidatorOutcome::Fail && !said.error.is_empty() {
-            let output = Output { stderr: said.error.as_bytes(), exit_code: Some(1), ..Output::default() };
+        self.params.extend(reported.params.into_iter().map(|(name, value)| (name, limit_size(value))));
+        if *outcome == ValidatorOutcome::Fail && !reported.error.is_empty() {
+            let output =
+                ToolOutput { stderr: reported.error.as_bytes(), exit_code: Some(1), ..ToolOutput::default() };
             let read = unstuck_failures::extract(&output);
             self.failures = match read.confidence {
-                Confidence::Low => of_question(condition, read.failures),
+                Confidence::Low => with_question(condition, read.failures),
                 _ => read.failures,
             };
-            self.report.summary = said.error.lines().next().unwrap_or_default().to_owned();
-            self.error = end_of(&said.error);
+            self.report.summary = reported.error.lines().next().unwrap_or_default().to_owned();
+            self.error = end_of(&reported.error);
             self.unparsed = false;
         }
         self
     }
 
     /// Returns the details of a checklist.
-    pub fn of_checklist(validator: &Validator, path: &str, reading: &checklist::ChecklistState) -> Self {
-        let item = |it: &Item| json!({ "text": it.text, "place": it.place });
+    pub fn from_checklist(validator: &Validator, path: &str, reading: &checklist::ChecklistState) -> Self {
+        let item = |item: &CheckBox| json!({ "text": item.text, "place": item.place });
         let open: Value = reading.open.iter().map(item).collect();
         let params = BTreeMap::from([("openItems".to_owned(), open)]);
         if reading.outcome == ValidatorOutcome::Pass {
             return Self { params, ..Self::default() };
         }
-        let named =
-            |it: &Item| Failure::named(&validator.name, "open item", What::Item(&it.text, path), &it.text);
+        let named = |item: &CheckBox| {
+            Failure::synthetic(
+                &validator.name,
+                "open item",
+                FailureSubject::Item(&item.text, path),
+                &item.text,
+            )
+        };
         let failures: Vec<Failure> = reading.open.iter().map(named).collect();
-        let whole = || vec![Failure::named(&validator.name, "checklist", What::File(path), &reading.error)];
+        let whole = || {
+            vec![Failure::synthetic(&validator.name, "checklist", FailureSubject::File(path), &reading.error)]
+        };
         let open: Vec<String> =
-            reading.open.iter().map(|it| format!("- {} ({})", it.text, it.place)).collect();
+            reading.open.iter().map(|item| format!("- {} ({})", item.text, item.place)).collect();
         Self {
             error: std::iter::once(reading.error.clone()).chain(open).collect::<Vec<_>>().join("\n"),
-            report: failure_report::of_checklist(path, reading),
+            report: failure_report::checklist_report(path, reading),
             params,
-            failures: if failures.is_empty() { whole() } else { distinct(failures) },
+            failures: if failures.is_empty() { whole() } else { deduplicate(failures) },
             ..Self::default()
         }
     }
@@ -137,7 +148,7 @@ impl OutcomeDetails {
         Self {
             error: format!("validator {} could not run: {why}", validator.name),
             report: failure_report::could_not_run(&validator.name, &outcome).unwrap_or_default(),
-            failures: vec![Failure::named(&validator.name, COULD_NOT_RUN, What::Whole, why)],
+            failures: vec![Failure::synthetic(&validator.name, COULD_NOT_RUN, FailureSubject::Whole, why)],
             ..Self::default()
         }
     }
@@ -145,9 +156,12 @@ impl OutcomeDetails {
 
 /// Returns the extracted params; for files, also those that they always supply.
 fn params(validator: &Validator, facts: &ParsedOutput<'_>) -> BTreeMap<String, Value> {
-    let extracted = validator.extract.iter().map(|(name, it)| (name.clone(), bounded(facts.extract(*it))));
+    let extracted = validator
+        .extract
+        .iter()
+        .map(|(name, extractor)| (name.clone(), limit_size(facts.extract(*extractor))));
     let mut params: BTreeMap<String, Value> = extracted.collect();
-    if let (Run::Files(_), [first, ..]) = (&validator.run, facts.raw().asked) {
+    if let (ValidatorKind::Files(_), [first, ..]) = (&validator.run, facts.raw().asked) {
         let always = [
             ("missingFiles", facts.raw().missing.into()),
             ("missingPaths", facts.raw().missing.into()),
@@ -161,14 +175,14 @@ fn params(validator: &Validator, facts: &ParsedOutput<'_>) -> BTreeMap<String, V
 }
 
 /// Limits one param to the size that an event holds.
-pub fn bounded(value: Value) -> Value {
+pub fn limit_size(value: Value) -> Value {
     match value {
         Value::String(text) => end_of(&text).into(),
         Value::Array(mut list) => {
             list.truncate(ITEMS_MAX);
-            list.into_iter().map(bounded).collect()
+            list.into_iter().map(limit_size).collect()
         }
-        Value::Object(fields) => fields.into_iter().map(|(name, it)| (name, bounded(it))).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, limit_size(value))).collect(),
         other => other,
     }
 }
@@ -188,7 +202,7 @@ fn end_within(text: &str, max: usize) -> String {
 
 /// Returns the failure section of an output, else standard error, else standard output.
 fn error_of(facts: &ParsedOutput<'_>) -> String {
-    if facts.is_recognised() {
+    if facts.is_recognized() {
         return facts.error_output();
     }
     let raw = facts.raw();
@@ -200,11 +214,11 @@ fn error_of(facts: &ParsedOutput<'_>) -> String {
 }
 
 /// Returns a message about a command that printed nothing; `None` if it printed something, or for other validators.
-fn silence(validator: &Validator, facts: &ParsedOutput<'_>) -> Option<String> {
+fn silence_message(validator: &Validator, facts: &ParsedOutput<'_>) -> Option<String> {
     let raw = facts.raw();
     let is_blank = |bytes: &[u8]| unstuck_failures::plain(bytes).trim().is_empty();
     let Exit::Code(code) = raw.exit else { return None };
-    if matches!(validator.run, Run::Files(_)) || !is_blank(raw.stdout) || !is_blank(raw.stderr) {
+    if matches!(validator.run, ValidatorKind::Files(_)) || !is_blank(raw.stdout) || !is_blank(raw.stderr) {
         return None;
     }
     // The name of a command that is written in a workflow is the command.
@@ -233,30 +247,31 @@ fn failures(
     silence: Option<&str>,
 ) -> Vec<Failure> {
     let validator = &condition.validator;
-    let named = |kind: &str, path: &str| Failure::named(&validator.name, kind, What::File(path), kind);
+    let named =
+        |kind: &str, path: &str| Failure::synthetic(&validator.name, kind, FailureSubject::File(path), kind);
     match subject {
         ValidatorTopic::Changes if !facts.entries.is_empty() => {
-            distinct(facts.entries.iter().map(|it| named(it.standing.as_str(), &it.path)).collect())
+            deduplicate(facts.entries.iter().map(|entry| named(entry.status.as_str(), &entry.path)).collect())
         }
         ValidatorTopic::Branch if facts.extract(Extractor::MergeStatus) != "" => {
-            vec![Failure::named(
+            vec![Failure::synthetic(
                 &validator.name,
                 "not merged",
-                What::Whole,
-                &failure_report::of_command(subject, facts).summary,
+                FailureSubject::Whole,
+                &failure_report::command_report(subject, facts).summary,
             )]
         }
         ValidatorTopic::Files => facts.raw().missing.iter().map(|path| named("missing", path)).collect(),
         _ if facts.is_unparsed() => {
             let read = &facts.reading.extraction.failures;
-            let whole = |why| vec![Failure::named(&validator.name, UNPARSED, What::Whole, why)];
+            let whole = |why| vec![Failure::synthetic(&validator.name, UNPARSED, FailureSubject::Whole, why)];
             let failures = match silence {
                 Some(silence) => whole(silence),
                 // The tool reports success, but other output was required.
                 None if read.is_empty() => whole("nothing in its output says what failed"),
                 None => read.clone(),
             };
-            of_question(condition, failures)
+            with_question(condition, failures)
         }
         _ => facts.reading.extraction.failures.clone(),
     }
@@ -264,13 +279,13 @@ fn failures(
 
 /// Returns failures for output that could not be parsed. Different validators or params can print the same output, or
 /// none, so the name and the params are part of the identity.
-fn of_question(condition: &Condition, failures: Vec<Failure>) -> Vec<Failure> {
+fn with_question(condition: &Condition, failures: Vec<Failure>) -> Vec<Failure> {
     let params = condition.params.iter().flat_map(|(param, value)| [param.as_str(), value]);
     let question: Vec<&str> = std::iter::once(condition.validator.name.as_str()).chain(params).collect();
-    failures.into_iter().map(|failure| failure.answering(&question)).collect()
+    failures.into_iter().map(|failure| failure.scoped_to(&question)).collect()
 }
 
-fn distinct(failures: Vec<Failure>) -> Vec<Failure> {
+fn deduplicate(failures: Vec<Failure>) -> Vec<Failure> {
     let mut seen = BTreeSet::new();
     failures.into_iter().filter(|failure| seen.insert(failure.fingerprint.clone())).collect()
 }

@@ -16,12 +16,13 @@ pub(super) fn below_root(command: &str, workspace: &Path) -> String {
     if !asks || is_elsewhere {
         return String::new();
     }
-    let told = git(workspace, ["rev-parse", "--show-prefix"]).ok().filter(|it| it.status.success());
-    told.map(|it| String::from_utf8_lossy(&it.stdout).trim_end_matches('\n').to_owned()).unwrap_or_default()
+    let told = git(workspace, ["rev-parse", "--show-prefix"]).ok().filter(|output| output.status.success());
+    told.map(|output| String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned())
+        .unwrap_or_default()
 }
 
 /// Asks git for branch, upstream and commits that the base lacks; `None` outside of a repository.
-pub(super) fn of(workspace: &Path, base: Option<&str>) -> Option<RepositoryInfo> {
+pub(super) fn read(workspace: &Path, base: Option<&str>) -> Option<RepositoryInfo> {
     let line = |output: io::Result<Output>| {
         let output = output.ok().filter(|output| output.status.success())?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -31,7 +32,7 @@ pub(super) fn of(workspace: &Path, base: Option<&str>) -> Option<RepositoryInfo>
     let upstream = named(line(git(workspace, ["rev-parse", "--abbrev-ref", "@{upstream}"])));
     let counts = line(git(workspace, ["rev-list", "--left-right", "--count", "HEAD...@{upstream}"]));
     let counts: Vec<u32> =
-        counts.iter().flat_map(|it| it.split('\t')).filter_map(|it| it.parse().ok()).collect();
+        counts.iter().flat_map(|line| line.split('\t')).filter_map(|count| count.parse().ok()).collect();
     let from = base.map(str::to_owned).or_else(|| upstream.clone());
     let unmerged = from.and_then(|base| {
         line(git(

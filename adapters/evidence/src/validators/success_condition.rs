@@ -1,7 +1,7 @@
 //! Judges by its condition how the command of a validator ended.
 
 use unstuck_core::completion::{SuccessWhen, regex};
-use unstuck_core::duration::spoken;
+use unstuck_core::duration::format_duration;
 use unstuck_core::event::Exit;
 use unstuck_core::evidence::ValidatorOutcome;
 use unstuck_core::id::Millis;
@@ -17,7 +17,7 @@ pub struct CommandEnd<'a> {
     /// All that it printed to its standard error.
     pub stderr: &'a [u8],
     /// The grammar of a tool told what failed: a line that only looks like an error does not count.
-    pub recognised: bool,
+    pub recognized: bool,
     /// Its time limit.
     pub limit: Millis,
     /// Most bytes that it might print.
@@ -30,7 +30,7 @@ pub fn judge(success_when: &SuccessWhen, exit_codes: &[i32], ended: &CommandEnd<
         Ok(code) => code,
         Err(why) => return ValidatorOutcome::CouldNotRun(why),
     };
-    let CommandEnd { stdout, stderr, recognised, .. } = *ended;
+    let CommandEnd { stdout, stderr, recognized, .. } = *ended;
     let ran = exit_codes.contains(&code);
     let no_such = matches!(code, 126 | 127);
     let could_not = |why: String| ValidatorOutcome::CouldNotRun(why);
@@ -38,46 +38,46 @@ pub fn judge(success_when: &SuccessWhen, exit_codes: &[i32], ended: &CommandEnd<
         SuccessWhen::Empty if !ran => could_not(format!("it exited with {code}{}", last_words(stderr))),
         // `git status -b` prints its header in a clean checkout, too.
         SuccessWhen::Empty => {
-            told(unstuck_failures::plain(stdout).trim().is_empty() || git_status::is_only_head(stdout))
+            pass_if(unstuck_failures::plain(stdout).trim().is_empty() || git_status::is_only_head(stdout))
         }
         SuccessWhen::ExitCode(codes) if codes.contains(&code) => ValidatorOutcome::Pass,
         // A shell reports a signal as one of these exit codes. They mean a signal only if the output names no failure.
-        _ if !ran && !recognised && (129..160).contains(&code) => {
+        _ if !ran && !recognized && (129..160).contains(&code) => {
             could_not(format!("it was ended by signal {}", code - 128))
         }
         // The exit code of `timeout`: the command ran out of time.
-        _ if !ran && !recognised && code == 124 => {
+        _ if !ran && !recognized && code == 124 => {
             could_not("its command ran out of time (exit 124)".to_owned())
         }
         SuccessWhen::ExitCode(_) if no_such => could_not(no_program(code, stderr)),
         SuccessWhen::ExitCode(_) => ValidatorOutcome::Fail,
         _ if !ran && no_such => could_not(no_program(code, stderr)),
-        SuccessWhen::Contains(text) => told(ran && has_whole(&unstuck_failures::plain(stdout), text)),
+        SuccessWhen::Contains(text) => pass_if(ran && contains_word(&unstuck_failures::plain(stdout), text)),
         SuccessWhen::Matches(pattern) => match regex(pattern) {
-            Ok(regex) => told(ran && regex.is_match(&unstuck_failures::plain(stdout))),
+            Ok(regex) => pass_if(ran && regex.is_match(&unstuck_failures::plain(stdout))),
             Err(error) => could_not(error.to_string()),
         },
     }
 }
 
-fn told(holds: bool) -> ValidatorOutcome {
+fn pass_if(holds: bool) -> ValidatorOutcome {
     if holds { ValidatorOutcome::Pass } else { ValidatorOutcome::Fail }
 }
 
 /// Returns the exit code of a command that came to its end, or why it did not.
 fn code_of(ended: &CommandEnd<'_>) -> Result<i32, String> {
-    let CommandEnd { exit, stdout, stderr, recognised, limit, output_max } = *ended;
+    let CommandEnd { exit, stdout, stderr, recognized, limit, output_max } = *ended;
     let why = match exit {
         // Something behind it has made another code of it: `lint || exit 1`.
         Exit::Code(1..126) if let Some(name) = unstuck_failures::missing_command(stdout, stderr) => {
             format!("there is no such command: {name}")
         }
-        Exit::Code(1) if !recognised && is_denied(stderr) => {
+        Exit::Code(1) if !recognized && is_denied(stderr) => {
             format!("permission was denied{}", last_words(stderr))
         }
         Exit::Code(code) => return Ok(*code),
         Exit::Signal(signal) => format!("it was ended by signal {signal}"),
-        Exit::TimedOut => format!("it exceeded its time limit of {}", spoken(limit)),
+        Exit::TimedOut => format!("it exceeded its time limit of {}", format_duration(limit)),
         Exit::Idle => "it did nothing for so long that it was ended".to_owned(),
         Exit::Probed(word) => format!("its probe said `{word}`, so it was ended"),
         Exit::Flooded => format!("it printed more than {output_max} bytes, all that a validator may"),
@@ -108,7 +108,7 @@ fn last_words(stderr: &[u8]) -> String {
 }
 
 /// Returns whether `needle` occurs as a whole: a letter or digit at its edge has no other next to it.
-fn has_whole(text: &str, needle: &str) -> bool {
+fn contains_word(text: &str, needle: &str) -> bool {
     let edge = |inner: Option<char>, outer: Option<char>| {
         !(inner.is_some_and(char::is_alphanumeric) && outer.is_some_and(char::is_alphanumeric))
     };

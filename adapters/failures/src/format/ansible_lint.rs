@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, gcc_style};
+use super::{FailureCollector, FormatInput, RawFailure, gcc_style};
 
 static SAID: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<rule>[a-z][a-z\d-]*(?:\[[^\]]+\])?): (?P<what>\S.*)$").expect("well formed")
@@ -17,10 +16,10 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every message that has a place on the next line.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for lines in sheet.lines.windows(2) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for lines in input.lines.windows(2) {
         let Some(said) = SAID.captures(lines[0]) else { continue };
-        let Some(place) = PLACE.captures(lines[1]).filter(|it| gcc_style::is_path(&it["file"])) else {
+        let Some(place) = PLACE.captures(lines[1]).filter(|place| gcc_style::is_path(&place["file"])) else {
             continue;
         };
         let number = |name: &str| place.name(name).and_then(|number| number.as_str().parse().ok());
@@ -28,7 +27,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let what = said["what"].trim_end_matches(" (warning)");
         let draft =
             RawFailure::diagnostic("ansible-lint", &place["file"], number("line"), what).kind(&said["rule"]);
-        let draft = draft.about(format!("{what} {item}").trim()).shown_at(number("column"), "");
-        found.push(draft.message(&lines.join("\n")));
+        let draft = draft.about(format!("{what} {item}").trim()).with_column(number("column"), "");
+        collector.push(draft.message(&lines.join("\n")));
     }
 }

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::super::words::leading_number;
-use super::{FormatInput, blocks};
+use super::{FailureCollector, FormatInput, RawFailure, blocks, leading_number};
 
 const TOOL: &str = "automake";
 
@@ -15,7 +13,7 @@ const RESULTS: [(&str, &str); 3] = [("FAIL", ""), ("ERROR", "ERROR"), ("XPASS", 
 const LOG: &str = "test-suite.log";
 
 /// A test with one of these results.
-struct Listed<'a> {
+struct ListedResult<'a> {
     line: &'a str,
     /// Index in [`RESULTS`].
     result: usize,
@@ -24,22 +22,22 @@ struct Listed<'a> {
 }
 
 /// Reads the list above each summary. A test is skipped if another reader found failures in its log.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let tells_within = found.tells_within();
-    let ends: Vec<usize> = sheet.marked().map(|(at, _)| at).collect();
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let tells_within = collector.reported_lines();
+    let ends: Vec<usize> = input.marked().map(|(at, _)| at).collect();
     for (nth, end) in ends.iter().copied().enumerate() {
-        let suite = &sheet.lines[nth.checked_sub(1).map_or(0, |before| ends[before] + 1)..end];
-        let below = &sheet.lines[end..ends.get(nth + 1).copied().unwrap_or(sheet.lines.len())];
+        let suite = &input.lines[nth.checked_sub(1).map_or(0, |before| ends[before] + 1)..end];
+        let below = &input.lines[end..ends.get(nth + 1).copied().unwrap_or(input.lines.len())];
         // The logs are above the summary, or another command printed them below it.
         let (listed, shown) = match log_at(suite).filter(|_| !ends_with_results(suite)) {
             Some(at) => suite.split_at(at),
             None if nth + 1 == ends.len() => (suite, below),
             None => (suite, log_at(below).map_or(&[][..], |at| &below[at..])),
         };
-        let results = failed(listed, below);
+        let results = failed_results(listed, below);
         let mut logs = logs(shown);
         logs.values_mut().for_each(|log| {
-            log.is_told = tells_within(log.lines) || log.lines.iter().any(|line| sheet.is_hidden(line));
+            log.is_told = tells_within(log.lines) || log.lines.iter().any(|line| input.is_hidden(line));
         });
         for result in &results {
             if let Some(log) = result.log(&logs).and_then(|name| logs.get_mut(name)) {
@@ -57,7 +55,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             let (_, kind) = RESULTS[result.result];
             let draft = if kind.is_empty() { draft } else { draft.kind(kind) };
             let last = lines.last().copied().unwrap_or(result.line);
-            found.push(draft.told_by(result.line).up_to(last).headed(result.line));
+            collector.push(draft.with_line(result.line).with_last_line(last).with_heading(result.line));
         }
     }
 }
@@ -71,7 +69,7 @@ struct Log<'s, 'a> {
     results: usize,
 }
 
-impl Listed<'_> {
+impl ListedResult<'_> {
     /// Returns the name of its log, which has no extension.
     fn log(&self, logs: &BTreeMap<&str, Log<'_, '_>>) -> Option<&str> {
         let script = self.name.split(' ').next()?;
@@ -82,7 +80,7 @@ impl Listed<'_> {
 
 /// Checks whether the list is directly above the rule of the summary. Any logs above it then belong to another suite.
 fn ends_with_results(suite: &[&str]) -> bool {
-    suite.iter().rev().find(|line| !is_rule(line)).is_some_and(|last| ended(last).is_some())
+    suite.iter().rev().find(|line| !is_rule(line)).is_some_and(|last| split_result(last).is_some())
 }
 
 /// Returns where the logs begin: an indented title between two rules.
@@ -94,7 +92,7 @@ fn log_at(suite: &[&str]) -> Option<usize> {
 }
 
 /// Returns as many results of each kind as the summary below counts: the last ones, since other output is above.
-fn failed<'a>(listed: &[&'a str], summary: &[&str]) -> Vec<Listed<'a>> {
+fn failed_results<'a>(listed: &[&'a str], summary: &[&str]) -> Vec<ListedResult<'a>> {
     const SUMMARY_LINES: usize = 10;
     let counts = &summary[..summary.len().min(SUMMARY_LINES)];
     // A result that the summary does not count is not a result, unless the summary is cut off.
@@ -104,7 +102,7 @@ fn failed<'a>(listed: &[&'a str], summary: &[&str]) -> Vec<Listed<'a>> {
             |line: &&str| line.strip_prefix("# ")?.strip_prefix(word)?.strip_prefix(':')?.trim().parse().ok();
         counts.iter().find_map(count).unwrap_or(uncounted)
     });
-    let mut results: Vec<Listed<'a>> = Vec::new();
+    let mut results: Vec<ListedResult<'a>> = Vec::new();
     let own = (0..listed.len()).rev().filter(|at| !is_head(listed, *at));
     for result in own.filter_map(|at| result(listed[at])) {
         if left[result.result] > 0 {
@@ -117,18 +115,18 @@ fn failed<'a>(listed: &[&'a str], summary: &[&str]) -> Vec<Listed<'a>> {
 }
 
 /// Splits `PASS: name`.
-fn ended(line: &str) -> Option<(&str, &str)> {
+fn split_result(line: &str) -> Option<(&str, &str)> {
     const PASSING: [&str; 3] = ["PASS", "SKIP", "XFAIL"];
     let (word, name) = line.split_once(": ").map(|(word, name)| (word, name.trim()))?;
-    let is_known = PASSING.contains(&word) || RESULTS.iter().any(|(it, _)| *it == word);
+    let is_known = PASSING.contains(&word) || RESULTS.iter().any(|(result, _)| *result == word);
     (is_known && !name.is_empty()).then_some((word, name))
 }
 
 /// Splits `FAIL: name`.
-fn result(line: &str) -> Option<Listed<'_>> {
-    let (word, name) = ended(line)?;
-    let result = RESULTS.iter().position(|(it, _)| *it == word)?;
-    Some(Listed { line, result, name })
+fn result(line: &str) -> Option<ListedResult<'_>> {
+    let (word, name) = split_result(line)?;
+    let result = RESULTS.iter().position(|(name, _)| *name == word)?;
+    Some(ListedResult { line, result, name })
 }
 
 /// Removes the number from `a.test 2 - reads`, since an inserted test changes it.
@@ -148,14 +146,14 @@ fn is_rule(line: &str) -> bool {
 /// Checks whether a log begins with a line: a rule of the same length is below it.
 fn is_head(lines: &[&str], at: usize) -> bool {
     let is_below = |rule: &&str| is_rule(rule) && rule.len() == lines[at].chars().count();
-    ended(lines[at]).is_some() && lines.get(at + 1).is_some_and(is_below)
+    split_result(lines[at]).is_some() && lines.get(at + 1).is_some_and(is_below)
 }
 
 /// Returns the output of each test by name: the lines below `FAIL: name` and a rule, up to the next such head.
 fn logs<'s, 'a>(lines: &'s [&'a str]) -> BTreeMap<&'a str, Log<'s, 'a>> {
     let heads = (0..lines.len()).filter(|at| is_head(lines, *at));
     let logs = blocks(heads, lines.len()).filter_map(|(head, end)| {
-        let (word, name) = ended(lines[head])?;
+        let (word, name) = split_result(lines[head])?;
         let log = &lines[head + 2..end];
         // This line ends the log, whatever is shown below.
         let last = format!("{word} {name}");

@@ -6,15 +6,14 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 const TOOL: &str = "ava";
 
 /// Reads the blocks after the line `─` of each run, for the tests that the list before it marks.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     // The rule and the marks begin with the same byte.
-    let drawn: Vec<(usize, &str)> = sheet.beginning(&[DRAWN]).collect();
+    let drawn: Vec<(usize, &str)> = input.beginning(&[DRAWN]).collect();
     let rules = drawn.iter().filter(|(_, line)| line.trim_ascii() == RULE);
     let rules: Vec<usize> = rules.map(|(at, _)| *at).collect();
     let within = |from: usize, to: usize| {
@@ -24,28 +23,28 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let (mut start, mut next) = (0, 0);
     while let Some(&rule) = rules.get(next) {
         let end = rules.get(next + 1).copied();
-        let below = rule + 1..end.unwrap_or(sheet.lines.len());
+        let below = rule + 1..end.unwrap_or(input.lines.len());
         // If the list continues below this line, a test printed the line.
         if end.is_some() && within(below.start, below.end).iter().any(|(_, line)| is_listed(line)) {
             next += 1;
             continue;
         }
-        run(sheet, start..rule, within(start, rule), &sheet.lines[below.clone()], found);
+        read_run(input, start..rule, within(start, rule), &input.lines[below.clone()], collector);
         start = below.end + 1;
         next += 2;
     }
 }
 
 /// Reads the list of one run, in which failed tests have a mark, and the blocks below it.
-fn run(
-    sheet: &FormatInput<'_>,
+fn read_run(
+    input: &FormatInput<'_>,
     list: Range<usize>,
     drawn: &[(usize, &str)],
     lines: &[&str],
-    found: &mut FailureCollector<'_>,
+    collector: &mut FailureCollector<'_>,
 ) {
     static SOURCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\s*\d+:(?: |$)").expect("well formed"));
-    let marked: BTreeSet<&str> = drawn.iter().filter_map(|(_, line)| failed(line)).collect();
+    let marked: BTreeSet<&str> = drawn.iter().filter_map(|(_, line)| failed_name(line)).collect();
     let mut at = 0;
     while at < lines.len() {
         let Some(name) = title(lines[at], &marked) else {
@@ -67,48 +66,48 @@ fn run(
             .collect();
         let draft = RawFailure::test(TOOL, name, &block);
         let draft = place.map_or(draft.clone(), |(file, number)| draft.at(file, number.parse().ok()));
-        found.push(draft.headed(name));
+        collector.push(draft.with_heading(name));
         at = end;
     }
-    let mut told = uncaught(sheet, list.clone(), found);
-    files(drawn, &mut told, found);
-    for (_, line) in sheet.marked_within(list).filter(|(_, line)| line.contains(" uncaught exception")) {
-        found.push(RawFailure::process(TOOL, "uncaught", &[line]));
+    let mut told = read_uncaught(input, list.clone(), collector);
+    files(drawn, &mut told, collector);
+    for (_, line) in input.marked_within(list).filter(|(_, line)| line.contains(" uncaught exception")) {
+        collector.push(RawFailure::process(TOOL, "uncaught", &[line]));
     }
 }
 
 /// Checks whether a line belongs to the list of tests: `  ✔ name`, `  ✘ [fail]: name`.
 fn is_listed(line: &str) -> bool {
-    line.strip_prefix("  ").is_some_and(|line| line.starts_with("✔ ") || failed(line).is_some())
+    line.strip_prefix("  ").is_some_and(|line| line.starts_with("✔ ") || failed_name(line).is_some())
 }
 
 /// Reads the failures of entire files: the process ended before its tests did, or the file contains no tests. `told`
 /// contains the files that already have a reason.
-fn files(drawn: &[(usize, &str)], told: &mut BTreeSet<String>, found: &mut FailureCollector<'_>) {
+fn files(drawn: &[(usize, &str)], told: &mut BTreeSet<String>, collector: &mut FailureCollector<'_>) {
     static SAID: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^  [✘✖] (?:Exiting due to (?P<call>process\.exit)\(\) when running (?P<file1>.+)|(?P<file2>.+) exited (?:with a non-zero (?P<code>exit code: \d+)|due to (?P<signal>SIG\w+))|(?P<none>No tests found) in (?P<file3>.+?)(?:, make sure .*)?)$").expect("well formed")
     });
     let marked = drawn.iter().map(|(_, line)| *line).filter(|line| is_marked(line));
     for (line, said) in marked.filter_map(|line| Some((line, SAID.captures(line)?))) {
         let text =
-            |names: &[&str]| names.iter().find_map(|name| said.name(name)).map_or("", |it| it.as_str());
+            |names: &[&str]| names.iter().find_map(|name| said.name(name)).map_or("", |group| group.as_str());
         let file = text(&["file1", "file2", "file3"]);
         if told.insert(file.to_owned()) {
             let kind = text(&["call", "code", "signal", "none"]).replace(':', "").to_lowercase();
-            found.push(
-                RawFailure::process(TOOL, &kind, &[]).at(file, None).message(line.trim()).told_by(line),
+            collector.push(
+                RawFailure::process(TOOL, &kind, &[]).at(file, None).message(line.trim()).with_line(line),
             );
         }
     }
 }
 
 /// Reads uncaught errors with the file of each, usually a file that cannot be loaded. Returns the files.
-fn uncaught(
-    sheet: &FormatInput<'_>,
+fn read_uncaught(
+    input: &FormatInput<'_>,
     list: Range<usize>,
-    found: &mut FailureCollector<'_>,
+    collector: &mut FailureCollector<'_>,
 ) -> BTreeSet<String> {
-    let lines = &sheet.lines[..list.end];
+    let lines = &input.lines[..list.end];
     let mut files = BTreeSet::new();
     let file = |line: &str| {
         let line = line.strip_prefix("  ")?;
@@ -116,7 +115,7 @@ fn uncaught(
             .iter()
             .find_map(|head| Some(line.strip_prefix(head)?.to_owned()))
     };
-    for (at, line) in sheet.marked_within(list) {
+    for (at, line) in input.marked_within(list) {
         let Some(file) = file(line) else { continue };
         let block = until(lines, at + 1, is_marked);
         let source = |line: &&str| {
@@ -131,7 +130,7 @@ fn uncaught(
             .map(str::trim)
             .filter(|line| said(line))
             .collect();
-        found.push(RawFailure::process(TOOL, "uncaught", &block).at(&file, None));
+        collector.push(RawFailure::process(TOOL, "uncaught", &block).at(&file, None));
         files.insert(file);
     }
     files
@@ -151,7 +150,7 @@ fn is_marked(line: &str) -> bool {
 }
 
 /// Returns the name after the mark of a failed test.
-fn failed(line: &str) -> Option<&str> {
+fn failed_name(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let (_, name) =
         MARKS.iter().find_map(|mark| line.strip_prefix(mark)?.strip_prefix('['))?.split_once("]: ")?;

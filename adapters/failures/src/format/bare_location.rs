@@ -4,9 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::super::words::is_frame;
-use super::{FormatInput, gcc_style};
+use super::{FailureCollector, FormatInput, RawFailure, gcc_style, is_frame};
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"^\s*(?:╭▸ )?(?:File "(?P<file1>[^"]+)", lines? (?P<line1>\d+)(?:-\d+)?(?:, characters (?P<column1>\d+)-\d+)?:|(?P<file2>[^\s:"()|╭][^:"()|]*?)(?::(?P<line2>\d+)(?::(?P<column2>\d+))?:?| (?P<line3>\d+):(?P<column3>\d+)(?:-\d+)?(?: +root stylesheet)?))$"#)
@@ -22,8 +20,8 @@ static SAID: LazyLock<Regex> = LazyLock::new(|| {
 const LINES: usize = 12;
 
 /// Reads every place that has an error: a warning does not fail these tools.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let (lines, mut free) = (sheet.lines, 0);
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let (lines, mut free) = (input.lines, 0);
     for at in 0..lines.len() {
         if !may_be_place(lines[at]) || is_frame(lines[at]) {
             continue;
@@ -33,7 +31,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let Some((draft, last)) = read else { continue };
         free = last + 1;
         if !draft.is_warning {
-            found.push(draft);
+            collector.push(draft);
         }
     }
 }
@@ -65,7 +63,8 @@ fn ends_in_position(line: &str) -> bool {
 /// Reads the message of the place at a line, and returns its last line. Lines above `free` belong to another message.
 fn problem(lines: &[&str], at: usize, free: usize) -> Option<(RawFailure, usize)> {
     let place = PLACE.captures(lines[at])?;
-    let text = |names: &[&str]| names.iter().find_map(|name| place.name(name)).map_or("", |it| it.as_str());
+    let text =
+        |names: &[&str]| names.iter().find_map(|name| place.name(name)).map_or("", |group| group.as_str());
     let file = text(&["file1", "file2"]);
     // Arrows point at source text, which the reader of that tool handles. webpack's `@` lines name an importer.
     if !gcc_style::is_path(file) || file.starts_with("-->") || file.starts_with("@ ") {
@@ -81,13 +80,13 @@ fn problem(lines: &[&str], at: usize, free: usize) -> Option<(RawFailure, usize)
     if lines[on..lines.len().min(on + LINES)].iter().any(|line| is_frame(line)) {
         return None;
     }
-    let kind = ["code", "kind"].iter().find_map(|name| said.name(name)).map_or("", |it| it.as_str());
+    let kind = ["code", "kind"].iter().find_map(|name| said.name(name)).map_or("", |group| group.as_str());
     let is_warning = said.name("level").is_some_and(|level| level.as_str().eq_ignore_ascii_case("warning"));
     let number = |names: &[&str]| text(names).parse().ok();
     let draft =
         RawFailure::diagnostic("diagnostics", file, number(&["line1", "line2", "line3"]), &said["what"])
             .kind(kind)
-            .shown_at(number(&["column1", "column2", "column3"]), "")
+            .with_column(number(&["column1", "column2", "column3"]), "")
             .warning(is_warning);
     Some((draft.message(&lines[first..=last].join("\n")), last))
 }
@@ -102,22 +101,24 @@ fn of_webpack<'a>(lines: &[&'a str], at: usize) -> Option<(RawFailure, usize)> {
             .expect("well formed")
     });
     let head = HEAD.captures(lines[at])?;
-    let text = |name: &str| head.name(name).map_or("", |it| it.as_str());
+    let text = |name: &str| head.name(name).map_or("", |group| group.as_str());
     let said: &'a str = lines.get(at + 1).copied().filter(|line| !line.trim().is_empty())?;
     let below = lines.get(at + 2).copied().unwrap_or_default();
     let is_told_below = said.ends_with(": ") || said.ends_with(':');
     let last = at + 1 + usize::from(is_told_below && !below.is_empty());
     let coded = SAID.captures(said.trim_start());
-    let part = |name: &str| coded.as_ref().and_then(|it| it.name(name)).map_or("", |it| it.as_str());
+    let part = |name: &str| {
+        coded.as_ref().and_then(|captures| captures.name(name)).map_or("", |group| group.as_str())
+    };
     let what = if last > at + 1 { format!("{said} {below}") } else { said.trim().to_owned() };
     let what = if part("what").is_empty() { what.as_str() } else { part("what") };
     // Its parser repeats the place.
     let what = what.trim_end_matches(&format!(" ({}:{})", text("line"), text("column")));
     let draft = RawFailure::diagnostic("diagnostics", text("file"), text("line").parse().ok(), what);
     let draft = draft.kind([part("code"), part("kind")].concat().as_str());
-    let draft = draft.shown_at(text("column").parse().ok(), "").told_by(lines[at]);
+    let draft = draft.with_column(text("column").parse().ok(), "").with_line(lines[at]);
     gcc_style::is_path(text("file"))
-        .then(|| (draft.up_to(lines[last]).message(&lines[at..=last].join("\n")), last))
+        .then(|| (draft.with_last_line(lines[last]).message(&lines[at..=last].join("\n")), last))
 }
 
 /// Checks whether the message on a line is above its place: separated by an empty line, and less indented.

@@ -1,19 +1,18 @@
 //! bats on a terminal: `✗ name` and the place below, indented.
 
-use super::super::raw_failure::FailureCollector;
-use super::{FormatInput, tap, until, without_time};
+use super::{FailureCollector, FormatInput, tap, until, without_time};
 
 /// Reads every test that failed.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let is_timed = is_timed(sheet.lines);
-    for (at, line) in sheet.marked() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let is_timed = is_timed(input.lines);
+    for (at, line) in input.marked() {
         let Some(name) = line.strip_prefix(" ✗ ") else { continue };
         let name = name.rsplit_once(" [").filter(|_| is_timed).map_or(name, |(name, _)| name);
-        let block = until(sheet.lines, at + 1, |line| !line.starts_with("   "));
+        let block = until(input.lines, at + 1, |line| !line.starts_with("   "));
         let block: Vec<&str> = block.iter().map(|line| line.trim_start()).collect();
         if block.first().is_some_and(|line| line.starts_with('(')) {
             let draft = tap::of_bats(without_time(name), &block);
-            found.push(draft.headed(name));
+            collector.push(draft.with_heading(name));
         }
     }
 }

@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<file>\S.*?)(?::(?P<line>\d+):(?P<column>\d+))? (?P<rule>[a-z]\w*(?:/[\w/]+)?)(?: +[A-Z]+)* +━━+$")
@@ -20,15 +19,15 @@ const DERIVED: [&str; 3] =
     ["Format with errors is disabled", "The file contains diagnostics", "Code formatting aborted"];
 
 /// Reads every problem; warnings count only if there are no errors.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    found.push_errors(sheet.marked().filter_map(|(at, line)| problem(sheet.lines, at, line)).collect());
-    for (at, line) in sheet.marked().filter(|(_, line)| line.starts_with("reporter/")) {
-        summary(line, until(sheet.lines, at + 1, |line| line.ends_with('━')), found);
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    collector.push_errors(input.marked().filter_map(|(at, line)| problem(input.lines, at, line)).collect());
+    for (at, line) in input.marked().filter(|(_, line)| line.starts_with("reporter/")) {
+        summary(line, until(input.lines, at + 1, |line| line.ends_with('━')), collector);
     }
 }
 
 /// Reads the summary, which names only the files that have problems.
-fn summary(head: &str, block: &[&str], found: &mut FailureCollector<'_>) {
+fn summary(head: &str, block: &[&str], collector: &mut FailureCollector<'_>) {
     static FILE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^  - (?P<file>\S.*?)(?: \((?P<count>\d+ (?:error|warning|info)s?(?:, .*)?)\))?$")
             .expect("well formed")
@@ -42,7 +41,7 @@ fn summary(head: &str, block: &[&str], found: &mut FailureCollector<'_>) {
             _ => RawFailure::diagnostic("biome", &file["file"], None, kind).kind(kind).message(line.trim()),
         };
         if counts_errors {
-            found.push(draft.told_by(line));
+            collector.push(draft.with_line(line));
         }
     }
 }
@@ -51,20 +50,21 @@ fn summary(head: &str, block: &[&str], found: &mut FailureCollector<'_>) {
 fn problem(lines: &[&str], at: usize, line: &str) -> Option<RawFailure> {
     let head = HEAD.captures(line)?;
     let block = until(lines, at + 1, |line| line.ends_with('━'));
-    let marked =
-        |line: &&str| MARKS.iter().any(|mark| line.strip_prefix("  ").is_some_and(|it| it.starts_with(mark)));
+    let marked = |line: &&str| {
+        MARKS.iter().any(|mark| line.strip_prefix("  ").is_some_and(|rest| rest.starts_with(mark)))
+    };
     let said = block.iter().copied().find(marked)?;
     let (mark, what) = said.trim_start().split_once(' ')?;
     let is_note = matches!(mark, "i" | "ℹ");
-    if DERIVED.iter().any(|it| what.starts_with(it)) || (is_note && &head["rule"] != "format") {
+    if DERIVED.iter().any(|head| what.starts_with(head)) || (is_note && &head["rule"] != "format") {
         return None;
     }
-    let number = |name: &str| head.name(name).and_then(|it| it.as_str().parse().ok());
+    let number = |name: &str| head.name(name).and_then(|group| group.as_str().parse().ok());
     let message = format!("{line}\n{}", block.join("\n"));
     let draft = match &head["rule"] {
         "format" => RawFailure::unformatted("biome", &head["file"], None, &message),
         rule => RawFailure::diagnostic("biome", &head["file"], number("line"), what).kind(rule),
     };
     let weighs = matches!(mark, "×" | "✖") || &head["rule"] == "format";
-    Some(draft.shown_at(number("column"), "").warning(!weighs).message(message.trim_end()))
+    Some(draft.with_column(number("column"), "").warning(!weighs).message(message.trim_end()))
 }

@@ -5,9 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::parts::MaskingStyle;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, MaskingStyle, RawFailure, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -19,40 +17,40 @@ static CHECKPOINT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?P<file>.+?)\((?P<line>\d+)\): last checkpoint: ").expect("well formed"));
 
 /// Reads the first failure of each test. If the output names the running test, only that test can fail.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
-    let entered = sheet.with("): Entering test case \"");
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
+    let entered = input.with("): Entering test case \"");
     let cases: Vec<(usize, &str)> = entered
         .filter_map(|(at, line)| Some((at, line.split_once(" case \"")?.1.trim_end_matches('"'))))
         .collect();
     let mut told = BTreeSet::new();
-    for (at, line) in sheet.marked() {
+    for (at, line) in input.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };
         let name = failed.name("name").map_or("", |name| name.as_str());
         let entered =
             cases.partition_point(|(case, _)| *case < at).checked_sub(1).map_or("", |last| cases[last].1);
         if !cases.is_empty() && !is_last_part(entered, name) {
-            found.printed(&lines[at..=at]);
+            collector.add_printed(&lines[at..=at]);
             continue;
         }
         let context = until(lines, at + 1, |line| !line.starts_with("    ") && line != CONTEXT);
         let behind = at + 1 + context.len();
         let checkpoint = lines.get(behind).and_then(|line| CHECKPOINT.captures(line));
-        found.printed(&lines[at..behind + usize::from(checkpoint.is_some())]);
+        collector.add_printed(&lines[at..behind + usize::from(checkpoint.is_some())]);
         if !told.insert(name) {
             continue;
         }
         let message = format!("{line}\n{}", context.join("\n"));
-        let draft = RawFailure::test("boost-test", name, &[]).told_by(line).message(message.trim_end());
-        let draft = because(draft, &failed["what"]);
+        let draft = RawFailure::test("boost-test", name, &[]).with_line(line).message(message.trim_end());
+        let draft = with_reason(draft, &failed["what"]);
         let place = if &failed["file"] == NOWHERE { checkpoint.as_ref() } else { Some(&failed) };
-        found.push(match place {
+        collector.push(match place {
             Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
             None => draft,
         });
     }
-    for (at, _) in PASSES.iter().filter(|_| !told.is_empty()).flat_map(|passes| sheet.with(passes)) {
-        found.printed(&lines[at..=at]);
+    for (at, _) in PASSES.iter().filter(|_| !told.is_empty()).flat_map(|passes| input.with(passes)) {
+        collector.add_printed(&lines[at..=at]);
     }
 }
 
@@ -69,7 +67,7 @@ fn is_last_part(case: &str, name: &str) -> bool {
 }
 
 /// Splits the message of an assertion, which is source text and then values, or the message of an exception.
-fn because(draft: RawFailure, what: &str) -> RawFailure {
+fn with_reason(draft: RawFailure, what: &str) -> RawFailure {
     if let Some((stated, values)) = what.split_once(" has failed") {
         let draft = draft.kind("expectation").about(stated);
         return RawFailure { style: MaskingStyle::Diagnostic, values: values.to_owned(), ..draft };

@@ -1,11 +1,10 @@
 //! busted.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 /// Reads `Failure → spec/a_spec.lua @ 12`, the name on the next line, and the lines after it.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
     let head =
         |line: &str| {
             let rest = ["Failure → ", "Failure -> ", "Error → ", "Error -> "]
@@ -15,7 +14,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
                 (file.to_owned(), number.to_owned())
             }))
         };
-    for (at, line) in sheet.marked() {
+    for (at, line) in input.marked() {
         let Some((file, number)) = head(line) else { continue };
         let name = lines.get(at + 1).copied().unwrap_or_default();
         // With --shuffle, the first line is the seed.
@@ -33,6 +32,6 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let block: Vec<&str> = block.iter().map(String::as_str).collect();
         let kind = if line.starts_with("Error") { "Error" } else { "Failure" };
         let draft = RawFailure::test("busted", name, &block).kind(kind).at(&file, number.trim().parse().ok());
-        found.push(draft.headed(name));
+        collector.push(draft.with_heading(name));
     }
 }

@@ -7,16 +7,15 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 
 use super::super::clean_output::plain;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, libtest, nextest, rustc_style};
+use super::{FailureCollector, FormatInput, RawFailure, libtest, nextest, rustc_style};
 
 #[derive(Deserialize)]
 struct Line {
-    message: Option<Diagnostic>,
+    message: Option<RustcDiagnostic>,
 }
 
 #[derive(Deserialize)]
-struct Diagnostic {
+struct RustcDiagnostic {
     message: String,
     #[serde(default)]
     code: Option<Code>,
@@ -53,17 +52,17 @@ static ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"level\":\"e
 static FAILED: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"failed\""));
 
 /// Reads every error, and every failed test.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let suites = sheet.marked().filter(|(_, line)| line.starts_with('{') && is_failed_suite(line));
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let suites = input.marked().filter(|(_, line)| line.starts_with('{') && is_failed_suite(line));
     let ends: Vec<usize> = suites.map(|(at, _)| at).collect();
-    let mut targets = libtest::targets(sheet, &ends).into_iter().peekable();
+    let mut targets = libtest::targets(input, &ends).into_iter().peekable();
     // nextest's text output contains everything that its JSON does, and more.
-    let told = LazyCell::new(|| nextest::failed_names(sheet.beside));
-    for (at, line) in sheet.marked().filter(|(_, line)| line.starts_with('{')) {
+    let told = LazyCell::new(|| nextest::failed_names(input.beside));
+    for (at, line) in input.marked().filter(|(_, line)| line.starts_with('{')) {
         if ERROR.find(line.as_bytes()).is_some() {
             let wrapped = serde_json::from_str::<Line>(line).ok().and_then(|line| line.message);
             if let Some(diagnostic) = wrapped.or_else(|| serde_json::from_str(line).ok()) {
-                diagnostic.push(found);
+                diagnostic.push(collector);
             }
         } else if FAILED.find(line.as_bytes()).is_some()
             && let Ok(test) = serde_json::from_str::<Test>(line)
@@ -75,13 +74,15 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
                     // The number of a retry follows it.
                     let name = name.split('#').next().unwrap_or_default();
                     if !told.contains(name) {
-                        found
-                            .push(RawFailure::test("cargo-nextest", name, &block).within(of_nextest(binary)));
+                        collector.push(
+                            RawFailure::test("cargo-nextest", name, &block)
+                                .with_test_file(of_nextest(binary)),
+                        );
                     }
                 }
                 None => {
                     let target = targets.peek().copied().unwrap_or_default();
-                    found.push(RawFailure::test("cargo-test", &test.name, &block).within(target));
+                    collector.push(RawFailure::test("cargo-test", &test.name, &block).with_test_file(target));
                 }
             }
         } else if ends.binary_search(&at).is_ok() {
@@ -99,15 +100,15 @@ fn of_nextest(binary: &str) -> &str {
 fn is_failed_suite(line: &str) -> bool {
     FAILED.find(line.as_bytes()).is_some()
         && line.contains("\"suite\"")
-        && [r#""event": "failed""#, r#""event":"failed""#].iter().any(|it| line.contains(it))
+        && [r#""event": "failed""#, r#""event":"failed""#].iter().any(|mark| line.contains(mark))
 }
 
-impl Diagnostic {
-    fn push(self, found: &mut FailureCollector<'_>) {
+impl RustcDiagnostic {
+    fn push(self, collector: &mut FailureCollector<'_>) {
         let rendered = self.rendered.unwrap_or_default();
         if self.spans.is_empty() {
             let lines: Vec<&str> = rendered.lines().collect();
-            found_without_place(&self.message, &lines, found);
+            push_without_place(&self.message, &lines, collector);
             return;
         }
         let primary = self.spans.iter().find(|span| span.is_primary).unwrap_or(&self.spans[0]);
@@ -116,13 +117,13 @@ impl Diagnostic {
         let code = if is_code(&rule) { rule.as_str() } else { "" };
         let draft =
             RawFailure::diagnostic("rustc", &primary.file_name, Some(primary.line_start), &self.message);
-        let draft = draft.kind(code).shown_at(primary.column_start, &rule);
+        let draft = draft.kind(code).with_column(primary.column_start, &rule);
         let shown = match rustc_style::has_symbol(&self.message, label) {
             true => String::new(),
             false => plain(rendered.as_bytes()),
         };
         let shown: Vec<&str> = shown.lines().collect();
-        found.push(draft.about(&rustc_style::about(&self.message, label, &shown)).message(&rendered));
+        collector.push(draft.about(&rustc_style::about(&self.message, label, &shown)).message(&rendered));
     }
 }
 
@@ -131,8 +132,8 @@ fn is_code(code: &str) -> bool {
     code.starts_with('E') && code[1..].bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn found_without_place(message: &str, rendered: &[&str], found: &mut FailureCollector<'_>) {
+fn push_without_place(message: &str, rendered: &[&str], collector: &mut FailureCollector<'_>) {
     if message.starts_with("linking with") {
-        rustc_style::link(rendered, found);
+        rustc_style::link(rendered, collector);
     }
 }

@@ -4,9 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::parts::MaskingStyle;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, MaskingStyle, RawFailure, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -16,24 +14,24 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every failed assertion, but only the first of each test case.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
     let (mut name, mut told) = (String::new(), (String::new(), ""));
     let mut suite = "";
     // Only doctest writes the reason after the place.
-    let doctest = sheet.has("TEST CASE:  ");
+    let doctest = input.has("TEST CASE:  ");
     for (at, line) in lines.iter().enumerate() {
         if line.starts_with("=====") {
             suite = "";
         } else if let Some(named) = line.strip_prefix("TEST SUITE: ") {
             suite = named.trim();
         } else if let Some(case) = line.strip_prefix("TEST CASE:  ") {
-            name = joined(case, until(lines, at + 1, |line| !line.starts_with("  ")));
+            name = join_names(case, until(lines, at + 1, |line| !line.starts_with("  ")));
         } else if line.starts_with("-----") {
             let titles = until(lines, at + 1, |line| line.starts_with("-----") || line.is_empty());
             let framed = lines.get(at + 1 + titles.len()).is_some_and(|line| line.starts_with("-----"));
             if let Some((case, sections)) = titles.split_first().filter(|_| framed) {
-                name = joined(case, sections);
+                name = join_names(case, sections);
             }
         }
         if name.is_empty()
@@ -54,17 +52,17 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let draft = RawFailure::test("catch2", &name, &[])
             .kind(kind)
             .about(stated.trim())
-            .told_by(line)
-            .within(suite);
+            .with_line(line)
+            .with_test_file(suite);
         let draft = RawFailure { style: MaskingStyle::Diagnostic, values: block.join("\n"), ..draft };
         let message = format!("{name}\n{line}\n{}", block.join("\n"));
-        found.push(draft.at(&failed["file"], failed["line"].parse().ok()).message(&message));
+        collector.push(draft.at(&failed["file"], failed["line"].parse().ok()).message(&message));
         told = (name.clone(), suite);
     }
 }
 
 /// Joins the name of a test case with the names of the sections around the failure.
-fn joined(case: &str, sections: &[&str]) -> String {
+fn join_names(case: &str, sections: &[&str]) -> String {
     let sections = sections.iter().copied().filter(|section| !section.trim().is_empty());
     std::iter::once(case).chain(sections).map(str::trim).collect::<Vec<_>>().join("/")
 }

@@ -3,16 +3,15 @@
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::FormatInput;
 use super::junit::attribute;
+use super::{FailureCollector, FormatInput, RawFailure};
 
 /// Reads every problem; warnings count only if there are no errors.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let Some(start) = ["<checkstyle", "<cppcheck"].iter().find_map(|root| sheet.text.find(root)) else {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let Some(start) = ["<checkstyle", "<cppcheck"].iter().find_map(|root| input.text.find(root)) else {
         return;
     };
-    let mut reader = Reader::from_str(&sheet.text[start..]);
+    let mut reader = Reader::from_str(&input.text[start..]);
     reader.config_mut().check_end_names = false;
     let (mut file, mut drafts) = (String::new(), Vec::new());
     // Only the first place of a problem is its position.
@@ -21,7 +20,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         match event {
             Event::Start(tag) | Event::Empty(tag) => match tag.name().as_ref() {
                 "file" => file = attribute(&tag, "name"),
-                "error" if tag.try_get_attribute("msg").is_ok_and(|it| it.is_some()) => {
+                "error" if tag.try_get_attribute("msg").is_ok_and(|attribute| attribute.is_some()) => {
                     let severity = attribute(&tag, "severity");
                     let draft = RawFailure::diagnostic("diagnostics", "", None, &attribute(&tag, "msg"));
                     let draft = draft.kind(&attribute(&tag, "id")).warning(severity != "error");
@@ -33,7 +32,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
                     if let Some(draft) = drafts.pop() {
                         let number = |name: &str| attribute(&tag, name).parse().ok();
                         let draft = draft.at(&attribute(&tag, "file"), number("line"));
-                        drafts.push(draft.shown_at(number("column"), ""));
+                        drafts.push(draft.with_column(number("column"), ""));
                     }
                 }
                 "error" => {
@@ -42,7 +41,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
                     let rule = source.rsplit_once(".rules.").map_or(&*source, |(_, rule)| rule);
                     let message = attribute(&tag, "message");
                     let draft = RawFailure::diagnostic("diagnostics", &file, number("line"), message.trim());
-                    let draft = draft.kind(rule).shown_at(number("column"), "");
+                    let draft = draft.kind(rule).with_column(number("column"), "");
                     drafts.push(draft.warning(attribute(&tag, "severity") != "error"));
                 }
                 _ => {}
@@ -53,5 +52,8 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
     let is_shell = |draft: &RawFailure| draft.kind.contains("SC");
     let errors = drafts.iter().any(|draft| !draft.is_warning);
-    drafts.into_iter().filter(|it| !errors || !it.is_warning || is_shell(it)).for_each(|it| found.push(it));
+    drafts
+        .into_iter()
+        .filter(|failure| !errors || !failure.is_warning || is_shell(failure))
+        .for_each(|failure| collector.push(failure));
 }

@@ -1,15 +1,14 @@
 //! Workflow commands with which tools annotate a change on GitHub or Azure: `::error file=a.py,line=3::message`.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, gcc_style};
+use super::{FailureCollector, FormatInput, RawFailure, gcc_style};
 
 /// Reads the errors, or the warnings if there are no errors.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let mut drafts = Vec::new();
     // Failures that other formats found take precedence: warnings do not count then, and tests would be reported twice.
-    let is_first = found.is_empty();
-    let told = found.told();
-    for (_, line) in sheet.marked() {
+    let is_first = collector.is_empty();
+    let told = collector.known_places();
+    for (_, line) in input.marked() {
         let of = |level: &str| {
             let github = || line.strip_prefix(&format!("::{level} "))?.split_once("::");
             let azure = || line.strip_prefix(&format!("##vso[task.logissue type={level};"))?.split_once(']');
@@ -19,15 +18,15 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         // A notice is not a failure, except for pylint, which fails with each of its notices.
         let notice = || {
             of("notice").filter(|(fields, _)| {
-                is_first && fields.rsplit_once("title=").is_some_and(|it| is_of_pylint(it.1))
+                is_first && fields.rsplit_once("title=").is_some_and(|parts| is_of_pylint(parts.1))
             })
         };
         let Some((fields, message)) = error.or(warning).or_else(notice) else { continue };
         let field = |names: [&str; 2]| {
             let fields = fields.split([',', ';']).filter_map(|field| field.trim().split_once('='));
-            fields.into_iter().find_map(|(name, value)| names.contains(&name).then(|| unescaped(value)))
+            fields.into_iter().find_map(|(name, value)| names.contains(&name).then(|| unescape(value)))
         };
-        let message = unescaped(message);
+        let message = unescape(message);
         let first = message.lines().next().unwrap_or_default();
         let kind = field(["title", "code"]).unwrap_or_default();
         // Some tools repeat the place within the message, in the form of a diagnostic.
@@ -51,18 +50,18 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             continue;
         }
         let column = field(["col", "columnnumber"]).and_then(|column| column.parse().ok());
-        let (kind, first) = ruled(&kind, first);
+        let (kind, first) = split_rule(&kind, first);
         let is_warning = error.is_none() && !is_of_pylint(kind);
         let draft = RawFailure::diagnostic("annotations", &file, line, first).warning(is_warning);
         let shown = format!("{kind} {message}");
-        drafts.push(draft.kind(kind).shown_at(column, "").message(shown.trim()));
+        drafts.push(draft.kind(kind).with_column(column, "").message(shown.trim()));
     }
-    found.push_errors(drafts);
+    collector.push_errors(drafts);
 }
 
 /// Returns the rule and the message. pyrefly prints its name before the rule; some tools repeat the place before the
 /// message, and the rule in brackets.
-fn ruled<'m>(kind: &'m str, message: &'m str) -> (&'m str, &'m str) {
+fn split_rule<'m>(kind: &'m str, message: &'m str) -> (&'m str, &'m str) {
     let kind = kind.strip_prefix("Pyrefly ").unwrap_or(kind);
     let is_place = |text: &str| text.contains(':') && text.bytes().all(|c| c.is_ascii_digit() || c == b':');
     let bare = message.split_once(' ').filter(|(place, _)| is_place(place)).map_or(message, |(_, rest)| rest);
@@ -73,7 +72,7 @@ fn ruled<'m>(kind: &'m str, message: &'m str) -> (&'m str, &'m str) {
 /// Checks whether a code is one of pylint's, with each of which it fails: `W0611`.
 fn is_of_pylint(code: &str) -> bool {
     let digits = code.strip_prefix(['C', 'R', 'W', 'E', 'F']);
-    digits.is_some_and(|it| it.len() == 4 && it.bytes().all(|byte| byte.is_ascii_digit()))
+    digits.is_some_and(|digits| digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Checks whether a title is the full name of a vitest test: the file, and the path within it.
@@ -84,7 +83,7 @@ fn is_test(title: &str, file: &str) -> bool {
 }
 
 /// Decodes the escaped special characters of a workflow command.
-fn unescaped(text: &str) -> String {
+fn unescape(text: &str) -> String {
     const SIGNS: [(&str, &str); 5] = [("%0A", "\n"), ("%0D", "\r"), ("%3A", ":"), ("%2C", ","), ("%25", "%")];
     SIGNS.iter().fold(text.to_owned(), |text, (escaped, sign)| text.replace(escaped, sign))
 }

@@ -5,10 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::message::exception;
-use super::super::parts::MaskingStyle;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, MaskingStyle, RawFailure, exception, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:FAIL|ERROR) in (?:\((?P<names>[^\s()][^()]*)\)|(?P<name>[^\s()]+/[^\s()]+)) \((?P<file>[^\s:()]+):(?P<line>\d+)\)$")
@@ -21,22 +18,22 @@ static COMPILER: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every assertion that failed, and the errors of the compiler.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let mut space = "";
-    for (at, line) in sheet.lines.iter().enumerate() {
+    for (at, line) in input.lines.iter().enumerate() {
         let begun = line.strip_prefix("Testing ").or_else(|| line.strip_prefix("lein test "));
         if let Some(name) = begun.filter(|name| !name.contains([' ', ':'])) {
             space = name.trim_end();
-        } else if let Some(draft) = failed(space, line, &sheet.lines[at + 1..]) {
-            found.push(draft);
-        } else if let Some(draft) = uncompiled(line, sheet.lines.get(at + 1)) {
-            found.push(draft);
+        } else if let Some(draft) = assertion(space, line, &input.lines[at + 1..]) {
+            collector.push(draft);
+        } else if let Some(draft) = compile_error(line, input.lines.get(at + 1)) {
+            collector.push(draft);
         }
     }
 }
 
 /// Reads an assertion: the expected expression is source text and identifies it.
-fn failed(space: &str, line: &str, below: &[&str]) -> Option<RawFailure> {
+fn assertion(space: &str, line: &str, below: &[&str]) -> Option<RawFailure> {
     let failed = line.starts_with(['F', 'E']).then(|| FAILED.captures(line))??;
     let block = until(below, 0, |line| line.is_empty() || FAILED.is_match(line));
     // The innermost of several names is the running test.
@@ -52,15 +49,15 @@ fn failed(space: &str, line: &str, below: &[&str]) -> Option<RawFailure> {
     let draft =
         RawFailure { style: MaskingStyle::Diagnostic, ..RawFailure::test("clojure-test", &name, block) };
     let draft = draft.kind(kind).about(about.trim()).at(&failed["file"], failed["line"].parse().ok());
-    Some(draft.headed(line))
+    Some(draft.with_heading(line))
 }
 
 /// Reads where the compiler, or a program, stopped, and on the line below why.
-fn uncompiled(line: &str, why: Option<&&str>) -> Option<RawFailure> {
+fn compile_error(line: &str, why: Option<&&str>) -> Option<RawFailure> {
     let stopped = line.starts_with(['S', 'E']).then(|| COMPILER.captures(line))??;
     let why = why.map_or("", |why| why.trim());
     let number = |name: &str| stopped.name(name).and_then(|number| number.as_str().parse().ok());
     let what = format!("{}: {why}", stopped["what"].trim());
     let draft = RawFailure::diagnostic("clojure", &stopped["file"], number("line"), &what);
-    Some(draft.shown_at(number("column"), "").message(&format!("{line}\n{why}")))
+    Some(draft.with_column(number("column"), "").message(&format!("{line}\n{why}")))
 }

@@ -6,16 +6,15 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::FormatInput;
+use super::{FailureCollector, FormatInput, RawFailure};
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<file>\S.*?): line (?P<line>\d+), col (?P<column>\d+)(?:(?:, (?P<level>\w+))? - (?:(?P<mark>Error|Warning) - )?|, )(?P<what>.+?)(?: \((?P<rule>[\w@][\w@/-]*)\))?$").expect("well formed")
 });
 
 /// Reads every problem; warnings count only if there are no errors.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    found.push_errors(sheet.marked().filter_map(|(_, line)| problem(line)).collect());
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    collector.push_errors(input.marked().filter_map(|(_, line)| problem(line)).collect());
 }
 
 fn problem(line: &str) -> Option<RawFailure> {
@@ -25,5 +24,5 @@ fn problem(line: &str) -> Option<RawFailure> {
     let warns = level.is_some_and(|level| level.as_str() == "Warning");
     let draft =
         RawFailure::diagnostic("lint", &problem["file"], problem["line"].parse().ok(), &problem["what"]);
-    Some(draft.kind(rule).shown_at(problem["column"].parse().ok(), "").warning(warns).message(line.trim()))
+    Some(draft.kind(rule).with_column(problem["column"].parse().ok(), "").warning(warns).message(line.trim()))
 }

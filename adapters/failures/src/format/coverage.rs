@@ -4,18 +4,17 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::FormatInput;
+use super::{FailureCollector, FormatInput, RawFailure};
 
 static BOUND: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:FAIL Required test coverage of .* not reached|Jest: .*coverage threshold .* not met|(?:ERROR: |Jest: )?Coverage for .* does not meet )").expect("well formed")
 });
 
 /// Reads every bound; how far it is from being kept is a value.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for (_, line) in sheet.marked() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for (_, line) in input.marked() {
         if BOUND.is_match(line.trim_start()) {
-            found.push(RawFailure::process("coverage", "coverage", &[line.trim()]));
+            collector.push(RawFailure::process("coverage", "coverage", &[line.trim()]));
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Linters that write a table with commas: a row of names, and a row for each problem: bandit, PHP_CodeSniffer.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, look};
+use super::{FailureCollector, FormatInput, RawFailure, scan};
 
 /// The names that a column has, in small letters.
 const FILE: [&str; 3] = ["filename", "file", "path"];
@@ -12,15 +11,15 @@ const MESSAGE: [&str; 2] = ["issue_text", "message"];
 const LEVEL: [&str; 2] = ["type", "severity"];
 
 /// Reads every row below the names of the columns, up to one that has not as many.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let mut drafts = Vec::new();
-    for (at, line) in sheet.marked() {
+    for (at, line) in input.marked() {
         let names: Vec<String> = fields(line).iter().map(|name| name.to_lowercase()).collect();
-        let rows = look(&sheet.lines[at + 1..]).take_while(|row| **row != line);
+        let rows = scan(&input.lines[at + 1..]).take_while(|row| **row != line);
         let rows = rows.map(|row| (row, fields(row))).take_while(|(_, fields)| fields.len() == names.len());
         drafts.extend(rows.map(|(line, fields)| problem(&names, &fields, line)));
     }
-    found.push_errors(drafts);
+    collector.push_errors(drafts);
 }
 
 fn problem(names: &[String], fields: &[String], line: &str) -> RawFailure {
@@ -29,7 +28,7 @@ fn problem(names: &[String], fields: &[String], line: &str) -> RawFailure {
         at.map_or("", |at| fields[at].as_str())
     };
     let draft = RawFailure::diagnostic("lint", field(&FILE), field(&LINE).parse().ok(), field(&MESSAGE));
-    let draft = draft.kind(field(&RULE)).shown_at(field(&COLUMN).parse().ok(), "");
+    let draft = draft.kind(field(&RULE)).with_column(field(&COLUMN).parse().ok(), "");
     draft.warning(field(&LEVEL).eq_ignore_ascii_case("warning")).message(line)
 }
 

@@ -8,9 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::parts::FailureMessage;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::super::words::{is_decimal, is_number};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, is_decimal, is_number, until};
 
 static LISTED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s+\d+ - (?P<name>\S.*) \((?P<status>[^()]+)\)(?:\s.*)?$").expect("well formed")
@@ -30,24 +28,24 @@ fn result(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Reads the list at the end; the output of each test is below its result.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let begins = |line: &str| line.starts_with("Test project ");
     let ends = |line: &str| line.starts_with("Total Test time ");
-    for run in sheet.own.runs(b"T", begins, ends) {
-        read_run(sheet, run, found);
+    for run in input.own.runs(b"T", begins, ends) {
+        read_run(input, run, collector);
     }
 }
 
-fn read_run(sheet: &FormatInput<'_>, run: Range<usize>, found: &mut FailureCollector<'_>) {
-    let lines = &sheet.lines[..run.end];
-    let list = sheet
+fn read_run(input: &FormatInput<'_>, run: Range<usize>, collector: &mut FailureCollector<'_>) {
+    let lines = &input.lines[..run.end];
+    let list = input
         .own
         .part(run.clone())
         .starting(b"T")
         .rfind(|(_, line)| line.starts_with("The following tests FAILED:"));
     let Some(list) = list.map(|(at, _)| run.start + at) else { return };
     let mut results: BTreeMap<&str, (&str, &[&str])> = BTreeMap::new();
-    for (at, line) in sheet.marked_within(run.start..list) {
+    for (at, line) in input.marked_within(run.start..list) {
         let failed = result(line).filter(|(_, status)| status.contains("***") || status.contains("Failed"));
         let Some((name, _)) = failed else { continue };
         let block = until(lines, at + 1, |line| {
@@ -58,12 +56,12 @@ fn read_run(sheet: &FormatInput<'_>, run: Range<usize>, found: &mut FailureColle
         });
         // A single test of another runner, which CTest started only for it.
         if block.iter().any(|line| line.ends_with("Running 1 test from 1 test suite.")) {
-            found.printed(block);
+            collector.add_printed(block);
         }
         results.insert(name, (line, block));
     }
     let missing = LazyCell::new(|| {
-        let mut said = sheet.own.part(run.start..list).starting(b"C").map(|(_, line)| line);
+        let mut said = input.own.part(run.start..list).starting(b"C").map(|(_, line)| line);
         said.find(|line| line.starts_with("Could not find executable")).unwrap_or_default()
     });
     for listed in lines[list + 1..].iter().map_while(|line| LISTED.captures(line)) {
@@ -72,7 +70,7 @@ fn read_run(sheet: &FormatInput<'_>, run: Range<usize>, found: &mut FailureColle
         let draft = draft(name, status, block);
         let shown = if status == "Not Run" { *missing } else { "" };
         let message = format!("{}\n{shown}\n{}\n{}", line.trim(), draft.message, listed[0].trim());
-        found.push(draft.message(&message));
+        collector.push(draft.message(&message));
     }
 }
 
@@ -80,7 +78,7 @@ fn read_run(sheet: &FormatInput<'_>, run: Range<usize>, found: &mut FailureColle
 pub(super) fn draft(name: &str, status: &str, block: &[&str]) -> RawFailure {
     let draft = RawFailure::test("ctest", name, block);
     // A failed assertion in the output says more than the exit of the process; other output is noise.
-    let asserted = !FailureMessage::of(block).kind.is_empty();
+    let asserted = !FailureMessage::parse(block).kind.is_empty();
     if asserted {
         return draft;
     }

@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, list, number, numbered_items, text, until};
+use super::{FailureCollector, FormatInput, RawFailure, list, number, numbered_items, text, until};
 
 /// Reads the list; an item is headed `Scenario: name # file:line`, and the step that failed is marked.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let Some((start, _)) = sheet.with("Failures:").filter(|(_, line)| *line == "Failures:").last() else {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let Some((start, _)) = input.with("Failures:").filter(|(_, line)| *line == "Failures:").last() else {
         return;
     };
-    for item in numbered_items::items(sheet.lines, start + 1, |line| line == "Warnings:" || counts(line)) {
-        let Some((name, place)) = item.head.strip_prefix("Scenario: ").and_then(|it| it.rsplit_once(" # "))
+    for item in numbered_items::items(input.lines, start + 1, |line| line == "Warnings:" || counts(line)) {
+        let Some((name, place)) =
+            item.head.strip_prefix("Scenario: ").and_then(|rest| rest.rsplit_once(" # "))
         else {
             continue;
         };
@@ -20,9 +20,9 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let (head, below) =
             item.body[steps..].split_first().map_or(("", &[][..]), |(head, rest)| (*head, rest));
         let block = until(below, 0, |line| line.trim_start().starts_with("- ") && line.contains(" # "));
-        let draft = scenario(name, step(head).unwrap_or_default(), block).within(file);
+        let draft = scenario(name, step(head).unwrap_or_default(), block).with_test_file(file);
         let message = format!("{}\n{}\n{}", item.head, head.trim(), draft.message);
-        found.push(draft.at(file, number.parse().ok()).message(&message));
+        collector.push(draft.at(file, number.parse().ok()).message(&message));
     }
 }
 
@@ -41,9 +41,9 @@ fn scenario(name: &str, step: &str, block: &[&str]) -> RawFailure {
 }
 
 /// Reads a document of the report, a list of features. A failure in the background steps counts for the next scenario.
-pub(super) fn report(document: &Value, found: &mut FailureCollector<'_>) {
+pub(super) fn report(document: &Value, collector: &mut FailureCollector<'_>) {
     let mut pending = Vec::new();
-    let before = found.len();
+    let before = collector.len();
     for feature in list(document) {
         let mut background = None;
         for element in list(&feature["elements"]) {
@@ -53,15 +53,15 @@ pub(super) fn report(document: &Value, found: &mut FailureCollector<'_>) {
             if element["type"] == "background" {
                 background = failed;
             } else if let Some(step) = background.take().or(failed) {
-                found.push(of_report(feature, element, step));
+                collector.push(of_report(feature, element, step));
             } else {
                 pending.extend(ended(&["pending"]).map(|step| of_report(feature, element, step)));
             }
         }
     }
     // A pending step fails only in strict mode.
-    if found.len() == before {
-        pending.into_iter().for_each(|draft| found.push(draft));
+    if collector.len() == before {
+        pending.into_iter().for_each(|draft| collector.push(draft));
     }
 }
 
@@ -83,7 +83,7 @@ fn of_report(feature: &Value, element: &Value, step: &Value) -> RawFailure {
     let named = format!("{} {}", text(&step["keyword"]).trim(), text(&step["name"]));
     let draft = scenario(text(&element["name"]), named.trim(), &block);
     let message = format!("{named}\n{}", draft.message);
-    RawFailure { tool, ..draft }.within(file).at(file, line).message(message.trim())
+    RawFailure { tool, ..draft }.with_test_file(file).at(file, line).message(message.trim())
 }
 
 /// Checks whether a step has one of these results.

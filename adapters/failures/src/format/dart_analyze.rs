@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::FormatInput;
+use super::{FailureCollector, FormatInput, RawFailure};
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
     let place = |n: u32| format!(r"(?P<file{n}>[^\s:][^:]*):(?P<line{n}>\d+):(?P<column{n}>\d+)");
@@ -18,17 +17,17 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads the errors; lower severities count only if there are no errors.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    found.push_errors(sheet.marked().filter_map(|(_, line)| problem(line)).collect());
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    collector.push_errors(input.marked().filter_map(|(_, line)| problem(line)).collect());
 }
 
 fn problem(line: &str) -> Option<RawFailure> {
     let problem = PROBLEM.captures(line)?;
     let text = |name: &str| {
         let either = [1, 2].into_iter().find_map(|n| problem.name(&format!("{name}{n}")));
-        either.map_or("", |it| it.as_str())
+        either.map_or("", |group| group.as_str())
     };
     let draft = RawFailure::diagnostic("dart-analyze", text("file"), text("line").parse().ok(), text("what"));
-    let draft = draft.kind(text("rule")).shown_at(text("column").parse().ok(), "");
+    let draft = draft.kind(text("rule")).with_column(text("column").parse().ok(), "");
     Some(draft.warning(&problem["level"] != "error").message(line.trim()))
 }

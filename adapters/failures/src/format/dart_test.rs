@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, gcc_style, until};
+use super::{FailureCollector, FormatInput, RawFailure, gcc_style, until};
 
 const TOOL: &str = "dart-test";
 
@@ -27,42 +26,42 @@ static THROWN: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every test that failed, and the files that could not be compiled.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let mut loads = Vec::new();
     // Lines above this one belong to another test.
     let mut free = 0;
-    for (at, line) in sheet.marked() {
+    for (at, line) in input.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };
-        let block = until(sheet.lines, at + 1, |line| !line.is_empty() && !line.starts_with("  "));
+        let block = until(input.lines, at + 1, |line| !line.is_empty() && !line.starts_with("  "));
         let file = failed.name("file").map_or("", |file| file.as_str());
         if failed.name("loading").is_some() {
             let draft = RawFailure::process(TOOL, "load", block).at(file, None);
-            loads.push(draft.headed(&format!("loading {file}")));
+            loads.push(draft.with_heading(&format!("loading {file}")));
         } else {
-            let framed = framed(&sheet.lines[free..at]);
+            let framed = last_frame(&input.lines[free..at]);
             let draft = if framed.is_empty() {
                 test(&failed["name"], block)
             } else {
                 widget(&failed["name"], framed)
             };
-            found.push(within(draft, file));
+            collector.push(with_file(draft, file));
         }
         free = at + 1;
     }
     if !loads.is_empty() {
-        let before = found.len();
-        let errors = sheet.with(": Error: ").filter_map(|(_, line)| gcc_style::parse(line));
-        errors.for_each(|error| found.push(error.draft()));
-        if found.len() == before {
-            loads.into_iter().for_each(|draft| found.push(draft));
+        let before = collector.len();
+        let errors = input.with(": Error: ").filter_map(|(_, line)| gcc_style::parse(line));
+        errors.for_each(|error| collector.push(error.draft()));
+        if collector.len() == before {
+            loads.into_iter().for_each(|draft| collector.push(draft));
         }
     }
 }
 
 /// Returns the file of a test. If only one file was run, only the stack names it.
-fn within(draft: RawFailure, file: &str) -> RawFailure {
+fn with_file(draft: RawFailure, file: &str) -> RawFailure {
     let file = if file.is_empty() { draft.file.clone().unwrap_or_default() } else { file.to_owned() };
-    draft.within(&file)
+    draft.with_test_file(&file)
 }
 
 fn test(name: &str, block: &[&str]) -> RawFailure {
@@ -79,7 +78,7 @@ fn test(name: &str, block: &[&str]) -> RawFailure {
 }
 
 /// Returns the last frame of Flutter.
-fn framed<'s, 'a>(lines: &'s [&'a str]) -> &'s [&'a str] {
+fn last_frame<'s, 'a>(lines: &'s [&'a str]) -> &'s [&'a str] {
     let start = lines.iter().rposition(|line| line.starts_with("══╡ EXCEPTION CAUGHT BY "));
     start.map_or(&[], |start| until(lines, start + 1, |line| line.starts_with("═══")))
 }

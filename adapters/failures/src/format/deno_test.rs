@@ -2,19 +2,18 @@
 
 use std::ops::Range;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 const TOOL: &str = "deno-test";
 
 /// Reads the blocks between `ERRORS` and `FAILURES` of each run, or the reason why a module could not be loaded.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let runs = runs(sheet);
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let runs = runs(input);
     if runs.is_empty() {
-        load(sheet, found);
+        load(input, collector);
     }
     for run in runs {
-        let listed = until(&sheet.lines[run], 0, |line| line.trim_ascii() == "FAILURES");
+        let listed = until(&input.lines[run], 0, |line| line.trim_ascii() == "FAILURES");
         for (at, line) in listed.iter().enumerate() {
             let Some((name, file, number)) = head(line) else { continue };
             let block = until(listed, at + 1, |line| head(line).is_some());
@@ -24,15 +23,15 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             let full = if whole { file.to_owned() } else { format!("{file} => {name}") };
             let draft = RawFailure::test(TOOL, &full, &block);
             let draft = if whole { RawFailure { test: None, ..draft } } else { draft };
-            found.push(draft.at(file, number).headed(name));
+            collector.push(draft.at(file, number).with_heading(name));
         }
     }
 }
 
 /// Returns the errors of each run, from the last `ERRORS` before its summary. A test's output is in a separate block.
-fn runs(sheet: &FormatInput<'_>) -> Vec<Range<usize>> {
+fn runs(input: &FormatInput<'_>) -> Vec<Range<usize>> {
     let (mut runs, mut start, mut is_listed, mut depth) = (Vec::new(), None, false, 0_usize);
-    for (at, (line, begin)) in sheet.lines.iter().zip(sheet.begins).enumerate() {
+    for (at, (line, begin)) in input.lines.iter().zip(input.begins).enumerate() {
         // These checks reject most lines.
         if !matches!(begin, b'r' | b'E' | b'F') && !line.ends_with(['-', ' ']) {
             continue;
@@ -52,7 +51,7 @@ fn runs(sheet: &FormatInput<'_>) -> Vec<Range<usize>> {
             _ => {}
         }
     }
-    runs.extend(start.map(|start| start..sheet.lines.len()));
+    runs.extend(start.map(|start| start..input.lines.len()));
     runs
 }
 
@@ -68,13 +67,13 @@ fn head(line: &str) -> Option<(&str, &str, Option<u32>)> {
 }
 
 /// A module that cannot be parsed or found ends the run before the first test.
-fn load(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+fn load(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let raised = |line: &str| {
         line.strip_prefix("error: ")
             .is_some_and(|rest| !rest.starts_with("Test failed") && !rest.starts_with("Type checking"))
     };
-    let Some((at, _)) = sheet.starting(b"e").find(|(_, line)| raised(line)) else { return };
-    let mut block: Vec<&str> = until(sheet.lines, at, str::is_empty).to_vec();
+    let Some((at, _)) = input.starting(b"e").find(|(_, line)| raised(line)) else { return };
+    let mut block: Vec<&str> = until(input.lines, at, str::is_empty).to_vec();
     block[0] = block[0].trim_start_matches("error: ").trim_start_matches("Uncaught ");
-    found.push(RawFailure::process(TOOL, "load", &block));
+    collector.push(RawFailure::process(TOOL, "load", &block));
 }

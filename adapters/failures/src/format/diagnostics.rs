@@ -5,48 +5,47 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::FormatInput;
-use super::gcc_style::{Diagnostic, parse_at};
+use super::gcc_style::{GccDiagnostic, parse_at};
+use super::{FailureCollector, FormatInput, RawFailure};
 
 /// Reads the errors, or everything except remarks if no line is marked as one, and the linker's missing symbols.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = 0..sheet.lines.len();
-    let found_at: Vec<(usize, Diagnostic<'_>)> =
-        lines.filter_map(|at| Some((at, parse_at(sheet.lines, at)?))).collect();
-    let diagnostics = || found_at.iter().map(|(_, it)| it);
-    let links = LINKED.is_match(sheet.text);
-    let errors = links || diagnostics().any(Diagnostic::is_error);
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = 0..input.lines.len();
+    let found_at: Vec<(usize, GccDiagnostic<'_>)> =
+        lines.filter_map(|at| Some((at, parse_at(input.lines, at)?))).collect();
+    let diagnostics = || found_at.iter().map(|(_, diagnostic)| diagnostic);
+    let links = LINKED.is_match(input.text);
+    let errors = links || diagnostics().any(GccDiagnostic::is_error);
     let mut headers = BTreeSet::new();
-    for (at, it) in found_at.iter().filter(|(_, it)| !it.is_remark()) {
+    for (at, diagnostic) in found_at.iter().filter(|(_, diagnostic)| !diagnostic.is_remark()) {
         let derived =
             ["(Each undeclared", "each undeclared", "In function", "+0x", "required from", "required by"];
-        if derived.iter().any(|head| it.message.starts_with(head))
-            || is_linker(&it.message)
-            || is_function(&it.message)
-            || is_trace(&it.message)
-            || (errors && it.is_warning())
+        if derived.iter().any(|head| diagnostic.message.starts_with(head))
+            || is_linker(&diagnostic.message)
+            || is_function(&diagnostic.message)
+            || is_trace(&diagnostic.message)
+            || (errors && diagnostic.is_warning())
         {
             continue;
         }
         // A missing header is reported for every file that includes it.
-        if it.severity == "fatal error"
-            && it.message.ends_with("No such file or directory")
-            && !headers.insert((&it.message, it.file))
+        if diagnostic.severity == "fatal error"
+            && diagnostic.message.ends_with("No such file or directory")
+            && !headers.insert((&diagnostic.message, diagnostic.file))
         {
             continue;
         }
-        let draft = it.draft();
-        let about = format!("{} {}", it.message, symbol(&sheet.lines[at + 1..]));
-        found.push(if it.message == "cannot find symbol" { draft.about(&about) } else { draft });
+        let draft = diagnostic.draft();
+        let about = format!("{} {}", diagnostic.message, symbol(&input.lines[at + 1..]));
+        collector.push(if diagnostic.message == "cannot find symbol" { draft.about(&about) } else { draft });
     }
     if links {
         // In a JSON object, another tool repeats the message.
-        for (at, line) in sheet.matching(&LINKED).filter(|(_, line)| !line.starts_with('{')) {
-            linker(line, &sheet.lines[at + 1..], found);
+        for (at, line) in input.matching(&LINKED).filter(|(_, line)| !line.starts_with('{')) {
+            linker(line, &input.lines[at + 1..], collector);
         }
     }
-    modules(sheet, found);
+    modules(input, collector);
 }
 
 /// Checks whether a line only names the function of a problem, as a frame of Elixir does: `A.f/1`.
@@ -83,7 +82,7 @@ fn is_linker(line: &str) -> bool {
 }
 
 /// Reads a linker message: the symbol, and the source file that names it, which lld prints below.
-fn linker(line: &str, below: &[&str], found: &mut FailureCollector<'_>) {
+fn linker(line: &str, below: &[&str], collector: &mut FailureCollector<'_>) {
     static SYMBOL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?P<what>undefined reference to|multiple definition of|undefined symbol:|duplicate symbol:?|cannot find|unable to find library) ?[`'‘]?(?P<name>[^\s'’;:]+(?:::[^\s'’;:]+)*)").expect("well formed")
     });
@@ -94,20 +93,20 @@ fn linker(line: &str, below: &[&str], found: &mut FailureCollector<'_>) {
     let Some(symbol) = SYMBOL.captures(line) else { return };
     let places = below.iter().take_while(|line| line.starts_with(">>> "));
     let mut named = [line].into_iter().chain(places.copied()).filter_map(|line| SOURCE.captures(line));
-    let file = named.next().map_or_else(String::new, |it| it["file"].to_owned());
+    let file = named.next().map_or_else(String::new, |captures| captures["file"].to_owned());
     let what = format!("{} {}", symbol["what"].trim_end_matches(':'), &symbol["name"]);
-    found.push(RawFailure::diagnostic("diagnostics", &file, None, &what).kind("link").message(line));
+    collector.push(RawFailure::diagnostic("diagnostics", &file, None, &what).kind("link").message(line));
 }
 
 /// Reads go's message about a module that is not required: it has no position, or one without a severity.
-fn modules(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for (_, line) in sheet.starting(b"g").filter(|(_, line)| line.starts_with("go: ")) {
+fn modules(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for (_, line) in input.starting(b"g").filter(|(_, line)| line.starts_with("go: ")) {
         let what = line["go: ".len()..].trim();
         if !["downloading ", "finding ", "found ", "added ", "upgraded "]
             .iter()
             .any(|head| what.starts_with(head))
         {
-            found.push(RawFailure::diagnostic("diagnostics", "go.mod", None, what).message(line));
+            collector.push(RawFailure::diagnostic("diagnostics", "go.mod", None, what).message(line));
         }
     }
 }

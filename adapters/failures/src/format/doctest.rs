@@ -1,22 +1,21 @@
 //! doctest of Python: the place and the name of the documented object, the example, and its result.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, python_place, until};
+use super::{FailureCollector, FormatInput, RawFailure, python_place, until};
 
 /// Reads every example; its source distinguishes it from others with the same name.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for (at, _) in sheet.marked().filter(|(_, line)| *line == "Failed example:") {
-        let Some((file, line, name)) = at.checked_sub(1).and_then(|above| head(sheet.lines[above])) else {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for (at, _) in input.marked().filter(|(_, line)| *line == "Failed example:") {
+        let Some((file, line, name)) = at.checked_sub(1).and_then(|above| head(input.lines[above])) else {
             continue;
         };
         let ends = |line: &str| line.starts_with("**********") || line.starts_with("----------");
-        let block = until(sheet.lines, at + 1, ends);
+        let block = until(input.lines, at + 1, ends);
         let source = until(block, 0, |line| !line.starts_with(' ')).join("\n");
         let result = &block[block.iter().position(|line| !line.starts_with(' ')).unwrap_or(block.len())..];
-        let draft = RawFailure::test("doctest", name, result).within(file).at(file, line);
+        let draft = RawFailure::test("doctest", name, result).with_test_file(file).at(file, line);
         let kind = if draft.kind.is_empty() { "doctest".to_owned() } else { draft.kind.clone() };
-        let message = format!("{}\n{source}\n{}", sheet.lines[at - 1], draft.message);
-        found.push(draft.kind(&kind).about(source.trim()).message(&message));
+        let message = format!("{}\n{source}\n{}", input.lines[at - 1], draft.message);
+        collector.push(draft.kind(&kind).about(source.trim()).message(&message));
     }
 }
 

@@ -1,11 +1,10 @@
 //! dotnet test: `Failed Name [12 ms]` and the message below.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until, without_time};
+use super::{FailureCollector, FormatInput, RawFailure, until, without_time};
 
 /// Reads every test that failed.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
     for (at, line) in lines.iter().enumerate() {
         let Some(rest) = line.strip_prefix("  Failed ").or(line.strip_prefix("Failed   ")) else { continue };
         let name = without_time(rest);
@@ -18,8 +17,8 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let Some(start) = block.iter().position(|line| line.trim() == "Error Message:") else { continue };
         let told: Vec<&str> = block[start + 1..].iter().map(|line| line.trim()).collect();
         let class = class(&lines[at + 1..], name).unwrap_or_default();
-        let draft = RawFailure::test("dotnet", name, &told).within(class);
-        found.push(draft.headed(name));
+        let draft = RawFailure::test("dotnet", name, &told).with_test_file(class);
+        collector.push(draft.with_heading(name));
     }
 }
 

@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 static CREDO: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^┃ (?:\[(?P<kind>[A-Z])\] )?\S+ (?P<what>\S.*)$").expect("well formed"));
@@ -21,16 +20,16 @@ static DIALYXIR: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every place below a message, and every message below a place.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for (at, line) in sheet.marked() {
-        let above = at.checked_sub(1).map_or("", |above| sheet.lines[above]);
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for (at, line) in input.marked() {
+        let above = at.checked_sub(1).map_or("", |above| input.lines[above]);
         let (place, message, rule, item) = if let Some(place) = PLACE.captures(line) {
             let Some(said) = CREDO.captures(above) else { continue };
             let kind = said.name("kind").map_or("", |kind| kind.as_str()).to_owned();
             let item = place.name("item").map_or("", |item| item.as_str()).to_owned();
             (place, said["what"].to_owned(), kind, item)
         } else if let Some(place) = DIALYXIR.captures(line) {
-            let block = until(sheet.lines, at + 1, |line| {
+            let block = until(input.lines, at + 1, |line| {
                 line.is_empty() || line.starts_with("____") || DIALYXIR.is_match(line)
             });
             let rule = place["rule"].to_owned();
@@ -40,7 +39,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         };
         let number = |name: &str| place.name(name).and_then(|number| number.as_str().parse().ok());
         let draft = RawFailure::diagnostic("elixir", &place["file"], number("line"), &message).kind(&rule);
-        let draft = draft.about(format!("{message} {item}").trim()).shown_at(number("column"), "");
-        found.push(draft.message(&format!("{line}\n{message}")));
+        let draft = draft.about(format!("{message} {item}").trim()).with_column(number("column"), "");
+        collector.push(draft.message(&format!("{line}\n{message}")));
     }
 }

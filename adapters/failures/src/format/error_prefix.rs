@@ -4,10 +4,8 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::super::occurrence::FailureClass;
-use super::super::parts::MaskingStyle;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, unrecognized};
+use super::super::parts::FailureClass;
+use super::{FailureCollector, FormatInput, MaskingStyle, RawFailure, unrecognized};
 
 const HEADS: &[&str] = &[
     "error: ", "Error: ", "ERROR: ", "fatal: ", "FATAL: ", "fatal error: ", "Fatal error: ", "E: ",
@@ -15,18 +13,18 @@ const HEADS: &[&str] = &[
 ];
 
 /// Reads every such line once; lines that differ only in values are the same failure.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let begins = |line: &str| matches!(line.as_bytes().first(), Some(b'e' | b'E' | b'f' | b'F'));
-    usage(sheet, found);
-    caused(sheet, found);
-    for (number, line) in sheet.lines.iter().enumerate().filter(|(_, line)| begins(line)) {
+    usage(input, collector);
+    read_causes(input, collector);
+    for (number, line) in input.lines.iter().enumerate().filter(|(_, line)| begins(line)) {
         if is_head(line) && !line.starts_with(USAGE) && !is_derived(line) && !unrecognized::is_epilogue(line)
         {
             let (kind, _) = line.split_once([':', ' ', '[']).unwrap_or((line, ""));
             let draft = RawFailure::process("errors", &kind.to_ascii_lowercase(), &[line]);
-            let about = [&[*line], causes(&sheet.lines[number + 1..]).as_slice()].concat().join(" ");
+            let about = [&[*line], causes(&input.lines[number + 1..]).as_slice()].concat().join(" ");
             let draft = RawFailure { style: MaskingStyle::Values, ..draft }.about(&about).message(&about);
-            found.push(placed(line).map_or(draft.clone(), |place| RawFailure {
+            collector.push(split_place(line).map_or(draft.clone(), |place| RawFailure {
                 class: FailureClass::Diagnostic,
                 ..at(draft, &place)
             }));
@@ -38,7 +36,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
 const USAGE: &str = "ERROR: usage: ";
 
 /// Reads the message of a program below its usage, and the message of npm, pnpm and yarn about a missing script.
-fn usage(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+fn usage(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     /// Maximum number of lines below a usage, and of usages.
     const LINES: usize = 100;
     const USAGES: usize = 10;
@@ -49,33 +47,33 @@ fn usage(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             .expect("well formed")
     });
     let is_usage = |(_, line): &(usize, &str)| line.starts_with("usage: ") || line.starts_with(USAGE);
-    for (at, _) in sheet.starting(b"uE").filter(is_usage).take(USAGES) {
-        let below = sheet.lines[at + 1..].iter().take(LINES);
+    for (at, _) in input.starting(b"uE").filter(is_usage).take(USAGES) {
+        let below = input.lines[at + 1..].iter().take(LINES);
         if let Some(line) = below.copied().find(|line| REFUSED.is_match(line)) {
-            found.push(RawFailure::process("errors", "usage", &[line]).about(line).message(line));
+            collector.push(RawFailure::process("errors", "usage", &[line]).about(line).message(line));
         }
     }
-    let may_be = sheet.lines.iter().zip(sheet.begins).filter(|(_, begin)| b"neEU".contains(begin));
+    let may_be = input.lines.iter().zip(input.begins).filter(|(_, begin)| b"neEU".contains(begin));
     for what in may_be.filter_map(|(line, _)| Some(MISSING.captures(line)?.name("what")?.as_str())) {
-        found.push(
-            RawFailure::process("errors", "missing script", &[]).about(what).message(what).told_by(what),
+        collector.push(
+            RawFailure::process("errors", "missing script", &[]).about(what).message(what).with_line(what),
         );
     }
 }
 
 /// Reads the causes that a program prints below its failure: `ruff failed`, `  Cause: message`.
-fn caused(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+fn read_causes(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     const LINES: usize = 20;
-    for (at, line) in sheet.lines.iter().enumerate().filter(|(_, line)| line.ends_with(" failed")) {
-        let block = &sheet.lines[at + 1..];
+    for (at, line) in input.lines.iter().enumerate().filter(|(_, line)| line.ends_with(" failed")) {
+        let block = &input.lines[at + 1..];
         let block = &block[..block.iter().take(LINES).take_while(|line| !line.trim().is_empty()).count()];
         if block.first().is_some_and(|line| line.starts_with("  Cause: ")) {
             let said = block.join("\n");
-            found.push(
+            collector.push(
                 RawFailure::process("errors", "failed", &[])
                     .about(&said)
                     .message(&format!("{line}\n{said}"))
-                    .told_by(line),
+                    .with_line(line),
             );
         }
     }
@@ -96,7 +94,7 @@ fn is_derived(line: &str) -> bool {
         "Process completed with exit code",
     ];
     let what = line.split_once(": ").map_or("", |(_, what)| what);
-    SUMS_UP.iter().any(|it| what.starts_with(it))
+    SUMS_UP.iter().any(|begin| what.starts_with(begin))
 }
 
 /// Returns the causes listed below an error, and the panic message of a program that it ran.
@@ -110,7 +108,7 @@ fn causes<'a>(below: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Splits `error: message at file:line:column`.
-fn placed(line: &str) -> Option<Captures<'_>> {
+fn split_place(line: &str) -> Option<Captures<'_>> {
     static PLACED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
             r"^[\w !]+: +(?P<what>\S.*?) at (?P<file>[^\s:]+\.\w+):(?P<line>\d+)(?::(?P<column>\d+))?\s*$",
@@ -121,7 +119,11 @@ fn placed(line: &str) -> Option<Captures<'_>> {
 }
 
 fn at(draft: RawFailure, place: &Captures<'_>) -> RawFailure {
-    let number = |name: &str| place.name(name).and_then(|it| it.as_str().parse().ok());
+    let number = |name: &str| place.name(name).and_then(|group| group.as_str().parse().ok());
     // The word `error` is not a code.
-    draft.kind("").at(&place["file"], number("line")).shown_at(number("column"), "").headline(&place["what"])
+    draft
+        .kind("")
+        .at(&place["file"], number("line"))
+        .with_column(number("column"), "")
+        .headline(&place["what"])
 }

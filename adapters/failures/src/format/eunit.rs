@@ -4,9 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::parts::MaskingStyle;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, MaskingStyle, RawFailure, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -25,22 +23,25 @@ static EXPRESSION: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"\{expression,\s*"(?P<code>(?:[^"\\]|\\.)*)""#).expect("well formed"));
 
 /// Reads the block below each failed test.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for (at, line) in sheet.marked() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for (at, line) in input.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };
-        let block = until(sheet.lines, at + 1, |line| line.is_empty() || line.ends_with("...*failed*"));
+        let block = until(input.lines, at + 1, |line| line.is_empty() || line.ends_with("...*failed*"));
         let raised = block.iter().find_map(|line| RAISED.captures(line));
         // An exception that is not an assertion is printed on separate lines.
         let Some(raised) = raised else { continue };
         let place = block.iter().find_map(|line| PLACE.captures(line));
         let text = block.join("\n");
         // The code is source text and identifies the assertion.
-        let code = EXPRESSION.captures(&text).map_or_else(String::new, |it| it["code"].to_owned());
+        let code =
+            EXPRESSION.captures(&text).map_or_else(String::new, |captures| captures["code"].to_owned());
         let module = failed.name("module").map_or("", |module| module.as_str());
-        let name = [module, &failed["name"]].iter().filter(|it| !it.is_empty()).copied().collect::<Vec<_>>();
+        let name =
+            [module, &failed["name"]].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>();
         let draft = RawFailure::test("eunit", &name.join(":"), block).kind(&raised["kind"]);
-        let draft = RawFailure { style: MaskingStyle::Diagnostic, ..draft }.about(&code).headed(line.trim());
-        found.push(match place {
+        let draft =
+            RawFailure { style: MaskingStyle::Diagnostic, ..draft }.about(&code).with_heading(line.trim());
+        collector.push(match place {
             Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
             None => draft,
         });

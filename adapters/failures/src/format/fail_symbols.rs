@@ -6,9 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::clean_output::CleanOutput;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::super::words::indentation;
-use super::{FormatInput, tap, until, without_time};
+use super::{FailureCollector, FormatInput, RawFailure, indentation, tap, until, without_time};
 
 const MARKS: &[&str] = &[
     "✗ ", "✖ ", "✘ ", "× ", "✕ ", "❌ ", "[FAIL] ", "[FAILED] ", "FAIL: ", "FAILED: ", "FAILED | ", "FAIL ",
@@ -20,11 +18,11 @@ const ENDINGS: &[&str] =
     &[" ... FAILED", "... FAIL", " [FAILED]", " [FAIL]", ": FAILED", ": FAIL", "...failed"];
 
 /// Reads the marked lines, and the indented lines below. Marks after the name count only if no line begins with one.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let before = found.len();
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let before = collector.len();
     for name in [marked_before, marked_behind] {
-        if found.len() == before {
-            read_marked(sheet.lines, name, found);
+        if collector.len() == before {
+            read_marked(input.lines, name, collector);
         }
     }
 }
@@ -60,14 +58,14 @@ fn last_line<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text[start..].lines().next()
 }
 
-fn read_marked(lines: &[&str], name: fn(&str) -> Option<&str>, found: &mut FailureCollector<'_>) {
+fn read_marked(lines: &[&str], name: fn(&str) -> Option<&str>, collector: &mut FailureCollector<'_>) {
     for (at, line) in lines.iter().enumerate() {
         let Some(name) = name(line.trim()) else { continue };
         let block =
             until(lines, at + 1, |next| next.trim().is_empty() || indentation(next) <= indentation(line));
-        let (file, name) = placed(name.trim());
-        let draft = RawFailure::test("markers", &unquoted(name), block).within(file);
-        found.push(draft.headed(line.trim()));
+        let (file, name) = split_place(name.trim());
+        let draft = RawFailure::test("markers", &unquote(name), block).with_test_file(file);
+        collector.push(draft.with_heading(line.trim()));
     }
 }
 
@@ -78,11 +76,12 @@ fn marked_before(line: &str) -> Option<&str> {
     }
     let name = without_time(without_share(MARKS.iter().find_map(|mark| line.strip_prefix(mark))?));
     if let Some(point) = line.strip_prefix("not ok ") {
-        let is_excused = point.rsplit_once(" #").is_some_and(|(_, directive)| tap::excuses(directive));
+        let is_excused =
+            point.rsplit_once(" #").is_some_and(|(_, directive)| tap::is_skip_directive(directive));
         return (!is_excused)
             .then(|| name.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | '-')));
     }
-    let (name, counts_failed) = counted(name);
+    let (name, counts_failed) = without_counts(name);
     // The lines below name the failed ones.
     if counts_failed {
         return None;
@@ -97,12 +96,12 @@ fn marked_before(line: &str) -> Option<&str> {
 }
 
 fn marked_behind(line: &str) -> Option<&str> {
-    let name = ENDINGS.iter().find_map(|ending| without_time(without_share(line)).strip_suffix(ending))?;
+    let name = ENDINGS.iter().find_map(|outcome| without_time(without_share(line)).strip_suffix(outcome))?;
     (!name.is_empty()).then(|| without_time(name.trim_end_matches(['.', ' '])))
 }
 
 /// Removes node-tap's counts, `6 failed 1 todo of 8 205ms` or `0 1.7s` (no tests), and returns whether some failed.
-fn counted(name: &str) -> (&str, bool) {
+fn without_counts(name: &str) -> (&str, bool) {
     static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?P<file>\S+) (?:(?P<failed>\d+ failed )?(?:\d+ \w+ )*of )?\d+ [\d.]+m?s$")
             .expect("well formed")
@@ -125,7 +124,7 @@ fn without_share(line: &str) -> &str {
 }
 
 /// Splits a name into the file and the name if a position precedes it: `test_a:4 adds`.
-fn placed(name: &str) -> (&str, &str) {
+fn split_place(name: &str) -> (&str, &str) {
     let Some((place, rest)) = name.split_once(' ').filter(|(place, _)| !place.starts_with(':')) else {
         return ("", name);
     };
@@ -137,7 +136,7 @@ fn placed(name: &str) -> (&str, &str) {
 }
 
 /// Removes the quotation marks of a name that follows its suite: `suite  "name"`.
-fn unquoted(name: &str) -> Cow<'_, str> {
+fn unquote(name: &str) -> Cow<'_, str> {
     let (suite, test) = match name.split_once("  \"") {
         Some((suite, test)) => (suite, test),
         None => ("", name.strip_prefix('"').unwrap_or_default()),

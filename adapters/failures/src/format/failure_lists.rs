@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-/// A run.
 pub(super) struct ToolRun {
     /// The lines above its list, from the list of the previous run.
     pub(super) above: Range<usize>,

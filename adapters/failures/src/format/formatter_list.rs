@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, gcc_style};
+use super::{FailureCollector, FormatInput, RawFailure, gcc_style};
 
 static LISTED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -15,11 +14,12 @@ static LISTED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads the file on each line of the list. The rules that it breaks follow it, but are not part of the failure.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for (_, line) in sheet.starting(b" ") {
-        let Some(listed) = LISTED.captures(line).filter(|it| gcc_style::is_path(&it["file"])) else {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for (_, line) in input.starting(b" ") {
+        let Some(listed) = LISTED.captures(line).filter(|captures| gcc_style::is_path(&captures["file"]))
+        else {
             continue;
         };
-        found.push(RawFailure::unformatted("format", &listed["file"], None, line.trim()));
+        collector.push(RawFailure::unformatted("format", &listed["file"], None, line.trim()));
     }
 }

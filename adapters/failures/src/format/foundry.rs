@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::FormatInput;
+use super::{FailureCollector, FormatInput, RawFailure};
 
 static SUITE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -20,16 +19,16 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every failed test; the end of the output repeats them.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let (mut file, mut suite) = (String::new(), String::new());
-    for line in sheet.lines {
+    for line in input.lines {
         if let Some(begun) = line.starts_with(['R', 'E']).then(|| SUITE.captures(line)).flatten() {
             (file, suite) = (begun["file"].to_owned(), begun["name"].to_owned());
         } else if let Some(failed) = line.starts_with("[FAIL").then(|| FAILED.captures(line)).flatten() {
             let why = failed.name("why").map_or("", |why| why.as_str());
             let name = format!("{suite}.{}", &failed["name"]);
             let draft = RawFailure::test("forge", name.trim_start_matches('.'), &[why]);
-            found.push(draft.within(&file).at(&file, None).message(line));
+            collector.push(draft.with_test_file(&file).at(&file, None).message(line));
         }
     }
 }

@@ -6,8 +6,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s*(?:\d+ )?(?:[┌└]─+|╭─+\[|,-+\[)\s*(?P<file>[^\s:\]][^:\]]*):(?P<line>\d+)(?::(?P<column>\d+))?(?:\s*\]|:|$)")
@@ -23,8 +22,8 @@ static HEAD: LazyLock<Regex> = LazyLock::new(|| {
 const LINES: usize = 40;
 
 /// Reads every headline that a frame belongs to; the warnings only where nothing is an error.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    found.push_errors(sheet.marked().filter_map(|(at, line)| problem(sheet.lines, at, line)).collect());
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    collector.push_errors(input.marked().filter_map(|(at, line)| problem(input.lines, at, line)).collect());
 }
 
 fn problem(lines: &[&str], at: usize, line: &str) -> Option<RawFailure> {
@@ -32,8 +31,9 @@ fn problem(lines: &[&str], at: usize, line: &str) -> Option<RawFailure> {
     let first = at.saturating_sub(LINES);
     let above = lines[first..at].iter().enumerate().rev().take_while(|(_, line)| !line.trim().is_empty());
     let (start, head) = above.into_iter().find_map(|(up, line)| Some((first + up, HEAD.captures(line)?)))?;
-    let text =
-        |of: &Captures<'_>, name: &str| of.name(name).map_or_else(String::new, |it| it.as_str().to_owned());
+    let text = |of: &Captures<'_>, name: &str| {
+        of.name(name).map_or_else(String::new, |group| group.as_str().to_owned())
+    };
     let weight = [text(&head, "level"), text(&head, "mark")].concat().to_lowercase();
     let is_warning = match weight.as_str() {
         "error" | "bug" | "×" | "✖" | "x" => false,
@@ -45,6 +45,6 @@ fn problem(lines: &[&str], at: usize, line: &str) -> Option<RawFailure> {
     let message = [&lines[start..=at], block].concat().join("\n");
     let number = |name: &str| text(&place, name).parse().ok();
     let draft = RawFailure::diagnostic("diagnostics", &text(&place, "file"), number("line"), &head["what"]);
-    let draft = draft.kind(&codes.concat()).shown_at(number("column"), "").warning(is_warning);
+    let draft = draft.kind(&codes.concat()).with_column(number("column"), "").warning(is_warning);
     Some(draft.message(message.trim_end()))
 }

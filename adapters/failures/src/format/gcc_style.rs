@@ -5,12 +5,10 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::super::raw_failure::RawFailure;
-use super::super::words::{indentation, is_number};
 use super::location::Position;
+use super::{RawFailure, indentation, is_number};
 
-/// A parsed line.
-pub(crate) struct Diagnostic<'a> {
+pub(crate) struct GccDiagnostic<'a> {
     pub(super) file: &'a str,
     pub(super) line: Option<u32>,
     column: Option<u32>,
@@ -43,7 +41,7 @@ static RULE: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The severity at the end of a message, after the rule: a word, or a number for the confidence of the tool.
-fn weighed(message: &str) -> Option<(&str, &str)> {
+fn split_severity(message: &str) -> Option<(&str, &str)> {
     let (message, word) = message.rsplit_once(char::is_whitespace)?;
     let word = word.strip_prefix('[')?.strip_suffix(']')?;
     let level = ["error", "warning"].iter().any(|level| level.eq_ignore_ascii_case(word)).then_some(word);
@@ -52,10 +50,10 @@ fn weighed(message: &str) -> Option<(&str, &str)> {
 }
 
 /// Parses a line if it is a diagnostic.
-pub(crate) fn parse(line: &str) -> Option<Diagnostic<'_>> {
+pub(crate) fn parse(line: &str) -> Option<GccDiagnostic<'_>> {
     const LINE_MAX: usize = 4000;
     // Most lines are not, and this check rejects them quickly.
-    let line = outdented(line);
+    let line = without_indent(line);
     let first = line.bytes().next()?;
     if line.len() > LINE_MAX
         || matches!(first, b' ' | b'\t' | b'#' | b'=' | b'-' | b'|')
@@ -66,30 +64,30 @@ pub(crate) fn parse(line: &str) -> Option<Diagnostic<'_>> {
     }
     // pyrefly prints the severity in capitals before the place, and the rule at the end.
     let placed = line.strip_prefix("ERROR ").filter(|placed| placed.ends_with(']')).unwrap_or(line);
-    let Position { file, line: number, column, is_sure, said: told } = Position::of(placed)?;
+    let Position { file, line: number, column, is_sure, said: told } = Position::parse(placed)?;
     // RSpec prints the commands to rerun examples in this form.
     if !is_sure || !is_path(file) || file.starts_with("rspec ") {
         return None;
     }
-    let (said, mut message) = said(told)?;
+    let (said, mut message) = split_text(told)?;
     let mut code = code(&said).to_owned();
-    let mut levels = vec![text(&said, "severity"), text(&said, "level")];
-    if let Some((weighed, level)) = weighed(message) {
+    let mut levels = vec![group_text(&said, "severity"), group_text(&said, "level")];
+    if let Some((weighed, level)) = split_severity(message) {
         message = weighed;
         levels.push(level);
     }
     let last = message.rsplit_once(char::is_whitespace).filter(|(_, word)| word.ends_with([']', ')']));
     if let Some((what, rule)) = last.and_then(|(what, word)| Some((what, RULE.captures(word)?))) {
         message = what.trim_end();
-        levels.push(text(&rule, "level"));
+        levels.push(group_text(&rule, "level"));
         if code.is_empty() {
-            code = [text(&rule, "rule"), text(&rule, "rule2")].concat();
+            code = [group_text(&rule, "rule"), group_text(&rule, "rule2")].concat();
         }
     }
     let dashed = said.name("dash").and_then(|_| message.split_once(": "));
     let rule = dashed.map_or("", |(rule, _)| rule);
     let rule = if code.is_empty() && is_rule(rule) { rule } else { "" };
-    Some(Diagnostic {
+    Some(GccDiagnostic {
         file,
         line: number,
         column,
@@ -103,32 +101,32 @@ pub(crate) fn parse(line: &str) -> Option<Diagnostic<'_>> {
 }
 
 /// Parses a diagnostic and the lines below it. The message may be on the next line, more indented.
-pub(super) fn parse_at<'a>(lines: &[&'a str], at: usize) -> Option<Diagnostic<'a>> {
+pub(super) fn parse_at<'a>(lines: &[&'a str], at: usize) -> Option<GccDiagnostic<'a>> {
     let line = lines[at];
     let found = parse(line)?;
     let below = lines.get(at + 1).copied().unwrap_or_default();
     if !found.is_whole() && indentation(below) >= indentation(line) + 4 && !below.contains(" | ") {
         return Some(found.with(below));
     }
-    if let Some(lines) = broken(&found, &lines[at + 1..])
+    if let Some(lines) = broken_message(&found, &lines[at + 1..])
         && let Some(whole) = parse(&format!("{line} {lines}"))
     {
         let (message, code) = (whole.message.into_owned().into(), whole.code);
-        return Some(Diagnostic { message, code, wrapped: lines, ..found });
+        return Some(GccDiagnostic { message, code, wrapped: lines, ..found });
     }
     if found.code.is_empty()
         && !found.severity.is_empty()
-        && let Some((more, code, lines)) = wrapped(&lines[at + 1..])
+        && let Some((more, code, lines)) = wrapped_rest(&lines[at + 1..])
     {
         let message = format!("{} {more}", found.message).trim().to_owned().into();
-        return Some(Diagnostic { message, code, wrapped: lines, ..found });
+        return Some(GccDiagnostic { message, code, wrapped: lines, ..found });
     }
     Some(found).filter(|found| !found.message.is_empty())
 }
 
 /// Reads the rest of a message that clang wrapped to fit the terminal: the lines below begin with six spaces. The
 /// source follows them, with its line number or with a caret below it.
-fn broken(found: &Diagnostic<'_>, below: &[&str]) -> Option<String> {
+fn broken_message(found: &GccDiagnostic<'_>, below: &[&str]) -> Option<String> {
     const LINES: usize = 40;
     if found.severity.is_empty() || found.column.is_none() {
         return None;
@@ -154,30 +152,30 @@ fn broken(found: &Diagnostic<'_>, below: &[&str]) -> Option<String> {
 }
 
 /// Reads the rest of a long message, up to the rule at its end. Returns the rest, the rule and the lines.
-fn wrapped(below: &[&str]) -> Option<(String, String, String)> {
+fn wrapped_rest(below: &[&str]) -> Option<(String, String, String)> {
     /// Maximum number of additional lines of a message.
     const LINES: usize = 3;
     let end = below.iter().take(LINES).position(|line| line.ends_with(']'))?;
     let lines = &below[..=end];
-    let (last, code) = ruled(lines[end])?;
+    let (last, code) = take_rule(lines[end])?;
     let goes_on = |line: &&str| line.starts_with(|c: char| !c.is_whitespace()) && parse(line).is_none();
     let message = || [&lines[..end], &[last]].concat().join(" ");
     lines.iter().all(goes_on).then(|| (message(), code, lines.join(" ")))
 }
 
 /// Takes the rule off the end of the last line of a long message.
-fn ruled(line: &str) -> Option<(&str, String)> {
+fn take_rule(line: &str) -> Option<(&str, String)> {
     let (what, rule) = line.strip_suffix(']')?.rsplit_once('[')?;
     (is_rule(rule) && !rule.is_empty()).then(|| (what.trim(), rule.to_owned()))
 }
 
 /// Returns the text of a group; empty if it did not match.
-fn text<'t>(found: &Captures<'t>, name: &str) -> &'t str {
-    found.name(name).map_or("", |it| it.as_str())
+fn group_text<'t>(found: &Captures<'t>, name: &str) -> &'t str {
+    found.name(name).map_or("", |group| group.as_str())
 }
 
 /// Some tools indent their text below a headline; more indented lines are the text of something else.
-fn outdented(line: &str) -> &str {
+fn without_indent(line: &str) -> &str {
     let indented = ["    ", "  "].iter().find_map(|blanks| line.strip_prefix(blanks));
     indented.filter(|rest| !rest.starts_with(' ')).unwrap_or(line)
 }
@@ -189,7 +187,7 @@ fn is_rule(word: &str) -> bool {
 }
 
 /// Splits the text into severity, code and message.
-fn said(told: &str) -> Option<(Captures<'_>, &str)> {
+fn split_text(told: &str) -> Option<(Captures<'_>, &str)> {
     let said = SAID.captures(told)?;
     let message = &told[said[0].len()..];
     Some((said, message))
@@ -225,10 +223,10 @@ pub(super) fn is_path(file: &str) -> bool {
         && is_plain()
 }
 
-impl<'a> Diagnostic<'a> {
+impl<'a> GccDiagnostic<'a> {
     pub(super) fn is_error(&self) -> bool {
         const ERRORS: [&str; 5] = ["error", "fatal error", "internal compiler error", "E", "F"];
-        ERRORS.iter().any(|it| it.eq_ignore_ascii_case(self.severity))
+        ERRORS.iter().any(|word| word.eq_ignore_ascii_case(self.severity))
     }
 
     /// Checks whether the line contains the message itself.
@@ -238,14 +236,14 @@ impl<'a> Diagnostic<'a> {
 
     /// Checks whether this is a warning. Findings of a shell linter count as errors; compiler warnings fail nothing.
     pub(super) fn is_warning(&self) -> bool {
-        let weighs_less = ["warning", "style"].iter().any(|it| it.eq_ignore_ascii_case(self.severity));
+        let weighs_less = ["warning", "style"].iter().any(|word| word.eq_ignore_ascii_case(self.severity));
         let is_marked = || self.whole.starts_with("[warn") || self.whole.starts_with("[WARN");
         (weighs_less && !self.code.starts_with("SC")) || is_marked()
     }
 
     pub(super) fn is_remark(&self) -> bool {
         const REMARKS: [&str; 5] = ["note", "info", "remark", "hint", "help"];
-        REMARKS.iter().any(|it| it.eq_ignore_ascii_case(self.severity)) && !self.code.starts_with("SC")
+        REMARKS.iter().any(|word| word.eq_ignore_ascii_case(self.severity)) && !self.code.starts_with("SC")
             || self.is_of_python()
     }
 
@@ -254,13 +252,14 @@ impl<'a> Diagnostic<'a> {
     fn is_of_python(&self) -> bool {
         let category = self.message.split_once("Warning: ").map(|(category, _)| category);
         self.severity.is_empty()
-            && category.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
+            && category
+                .is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
     }
 
     /// Takes the message from the next line if this line only announces it.
     fn with(mut self, below: &'a str) -> Self {
         let said = below.trim().trim_start_matches("• ");
-        let Some((said, message)) = self::said(said) else { return self };
+        let Some((said, message)) = split_text(said) else { return self };
         if self.code.is_empty() {
             self.code.push_str(code(&said));
         }
@@ -274,7 +273,7 @@ impl<'a> Diagnostic<'a> {
         let told = self.message.strip_prefix(self.rule).unwrap_or(&self.message);
         RawFailure::diagnostic("diagnostics", self.file, self.line, &self.message)
             .kind(&self.code)
-            .shown_at(self.column, self.rule)
+            .with_column(self.column, self.rule)
             .headline(told.trim_start_matches(": "))
             .warning(self.is_warning())
             .message(format!("{} {}", self.whole, self.wrapped).trim_end())

@@ -1,17 +1,13 @@
-//! go test: distinguishes its own lines from similar lines that a test printed.
+//! go test and gotestsum: distinguishes their own lines from similar lines that a test printed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::ending::TestOutcome;
-use super::super::words::indentation;
-use super::Lines;
-use super::go_test::ended;
+use super::{LineIndex, TestOutcome, begins, indentation, without_time};
 
 /// The line that ends the output of a package.
 pub(super) struct PackageEnd<'a> {
     /// The index of the line.
     pub(super) at: usize,
-    /// The package.
     pub(super) package: &'a str,
     /// The text after `FAIL`, if the package failed.
     pub(super) result: Option<&'a str>,
@@ -19,7 +15,7 @@ pub(super) struct PackageEnd<'a> {
 
 impl<'a> PackageEnd<'a> {
     /// Reads a line of this form: a time or a remark in brackets follows the package.
-    fn of(at: usize, line: &'a str) -> Option<Self> {
+    fn parse(at: usize, line: &'a str) -> Option<Self> {
         let failed = line.strip_prefix("FAIL\t");
         let rest = failed.or_else(|| line.strip_prefix("ok  \t")).or_else(|| line.strip_prefix("?   \t"))?;
         let (package, told) = rest.split_once(['\t', ' '])?;
@@ -61,10 +57,10 @@ fn decimals(text: &str) -> Option<usize> {
 
 /// Returns the lines on which packages end. Lines that a test prints while it runs are excluded. If no output shows
 /// when a test runs, lines with a path outside of the known modules are also excluded.
-pub(super) fn ends(own: Lines<'_>) -> Vec<PackageEnd<'_>> {
+pub(super) fn ends(own: LineIndex<'_>) -> Vec<PackageEnd<'_>> {
     let lines = own.lines;
     let mut ends: Vec<PackageEnd<'_>> =
-        own.starting(b"Fo?").filter_map(|(at, line)| PackageEnd::of(at, line)).collect();
+        own.starting(b"Fo?").filter_map(|(at, line)| PackageEnd::parse(at, line)).collect();
     if ends.is_empty() {
         return ends;
     }
@@ -95,7 +91,7 @@ pub(super) fn ends(own: Lines<'_>) -> Vec<PackageEnd<'_>> {
 
 /// Returns the first and last line of each test that `-v` reports, sorted by the first. A test may print lines like its
 /// end, so only the last such line counts.
-fn spans(own: Lines<'_>, ends: &[PackageEnd<'_>]) -> Vec<(usize, usize)> {
+fn spans(own: LineIndex<'_>, ends: &[PackageEnd<'_>]) -> Vec<(usize, usize)> {
     let mut spans = Vec::new();
     let mut open: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut sure = ends.iter().filter(|end| end.is_sure(own.lines)).map(|end| end.at).peekable();
@@ -110,7 +106,7 @@ fn spans(own: Lines<'_>, ends: &[PackageEnd<'_>]) -> Vec<(usize, usize)> {
                 !has_ended
             });
         } else if !open.is_empty()
-            && let Some((name, _)) = ended(line)
+            && let Some((name, _)) = test_result(line)
             && let Some(span) = open.get_mut(name)
         {
             span.1 = at;
@@ -123,12 +119,12 @@ fn spans(own: Lines<'_>, ends: &[PackageEnd<'_>]) -> Vec<(usize, usize)> {
 
 /// Returns the lines of a package that report failed tests, and the names of these tests. A subtest is below its
 /// parent, indented by one step. If a result occurs more than once, the last one counts.
-pub(super) fn heads(own: Lines<'_>) -> Vec<(usize, &str)> {
+pub(super) fn heads(own: LineIndex<'_>) -> Vec<(usize, &str)> {
     let lines = own.lines;
     let mut last: BTreeMap<&str, (usize, TestOutcome)> = BTreeMap::new();
     let mut failed = Vec::new();
     let mut note = |ended: Option<(usize, TestOutcome)>, name| {
-        failed.extend(ended.filter(|(_, ending)| *ending == TestOutcome::Failed).map(|(at, _)| (at, name)));
+        failed.extend(ended.filter(|(_, outcome)| *outcome == TestOutcome::Failed).map(|(at, _)| (at, name)));
     };
     let told = own.starting(b"=").any(|(_, line)| line.starts_with("=== RUN"));
     let mut begun = BTreeSet::new();
@@ -136,11 +132,13 @@ pub(super) fn heads(own: Lines<'_>) -> Vec<(usize, &str)> {
         if let Some(name) = line.strip_prefix("=== RUN").map(str::trim) {
             note(last.remove(name), name);
             begun.insert(name);
-        } else if let Some((name, ending)) = ended(line).filter(|(name, _)| !told || begun.contains(name)) {
+        } else if let Some((name, outcome)) =
+            test_result(line).filter(|(name, _)| !told || begun.contains(name))
+        {
             if told {
-                last.insert(name, (at, ending));
+                last.insert(name, (at, outcome));
             } else {
-                note(Some((at, ending)), name);
+                note(Some((at, outcome)), name);
             }
         }
     }
@@ -169,3 +167,59 @@ pub(super) fn heads(own: Lines<'_>) -> Vec<(usize, &str)> {
 
 /// Indentation of a subtest relative to its parent.
 const STEP: usize = 4;
+
+/// Returns the name on a line like `--- PASS: Name (0.00s)`, and the result of the test.
+pub(super) fn test_result(line: &str) -> Option<(&str, TestOutcome)> {
+    if begins(line) != Some(b'-') {
+        return None;
+    }
+    let (word, name) = line.trim_start_matches(' ').strip_prefix("--- ")?.split_once(": ")?;
+    let outcome = match word {
+        "PASS" => TestOutcome::Passed,
+        "FAIL" => TestOutcome::Failed,
+        "SKIP" => TestOutcome::Skipped,
+        _ => return None,
+    };
+    let bare = without_time(name);
+    let ended = (bare.len() < name.len()).then_some((bare, outcome));
+    ended.or_else(|| Some((benchmark(name)?, outcome)))
+}
+
+/// Returns the name of a benchmark, which has no time after it, but may have a number of processors.
+fn benchmark(name: &str) -> Option<&str> {
+    let name = name.trim_end();
+    let is_one = name.starts_with("Benchmark") && !name.contains(char::is_whitespace);
+    let behind = name.rsplit_once('-').filter(|(_, count)| count.bytes().all(|byte| byte.is_ascii_digit()));
+    is_one.then(|| behind.map_or(name, |(name, _)| name))
+}
+
+/// A line in the list of gotestsum, which names the source of the output below.
+#[derive(Clone, Copy)]
+pub(super) struct ListHead<'a> {
+    /// The index of the line.
+    pub(super) at: usize,
+    /// The package, without its module.
+    pub(super) package: &'a str,
+    /// Nothing if the package failed as a whole.
+    pub(super) test: &'a str,
+}
+
+impl<'a> ListHead<'a> {
+    /// Reads `=== FAIL: package TestName (0.00s)`; if a test was rerun, a count follows its name.
+    pub(super) fn parse(at: usize, line: &'a str) -> Option<Self> {
+        let (package, test) = line.strip_prefix("=== FAIL: ")?.split_once(' ')?;
+        let test = without_time(test).trim();
+        let test = test.split(" (re-run ").next().unwrap_or(test);
+        Some(Self { at, package, test })
+    }
+}
+
+/// Returns the names that the list of gotestsum may use for a package, without its module.
+pub(super) fn listed_names(package: &str) -> impl Iterator<Item = &str> {
+    package.match_indices('/').map(|(at, _)| &package[at + 1..])
+}
+
+/// Returns the packages that gotestsum lists, if there is a list.
+pub(super) fn listed_packages<'a>(own: LineIndex<'a>) -> BTreeSet<&'a str> {
+    own.starting(b"=").filter_map(|(at, line)| Some(ListHead::parse(at, line)?.package)).collect()
+}

@@ -7,8 +7,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use serde::Deserialize;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, gcc_style, go_test, look};
+use super::{FailureCollector, FormatInput, RawFailure, gcc_style, go_test, scan};
 
 static ACTION: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"Action\":"));
 
@@ -37,12 +36,12 @@ struct Package<'a> {
 }
 
 /// Reads the failures of each package when it ends, and the lines between the events in the form that go prints.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let mut packages: BTreeMap<Cow<'_, str>, Package<'_>> = BTreeMap::new();
-    for (at, line) in sheet.starting(b"{#") {
+    for (at, line) in input.starting(b"{#") {
         if line.starts_with("# ") {
-            for line in look(&sheet.lines[at + 1..]).filter(|line| !line.starts_with("{\"")) {
-                if !diagnostic(line, found) {
+            for line in scan(&input.lines[at + 1..]).filter(|line| !line.starts_with("{\"")) {
+                if !diagnostic(line, collector) {
                     break;
                 }
             }
@@ -61,7 +60,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             }
             ("output", false) => package.running.entry(event.test).or_default().push_str(&event.output),
             ("output" | "build-output", true) => {
-                _ = diagnostic(event.output.trim_end(), found);
+                _ = diagnostic(event.output.trim_end(), collector);
                 package.output.push_str(&event.output);
             }
             ("pass" | "skip", false) => _ = package.running.remove(&event.test),
@@ -73,7 +72,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
                 }
             }
             ("fail", true) => {
-                packages.remove(&event.package).unwrap_or_default().ended(&event.package, found)
+                packages.remove(&event.package).unwrap_or_default().ended(&event.package, collector)
             }
             ("pass" | "skip", true) => _ = packages.remove(&event.package),
             _ => {}
@@ -81,18 +80,18 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     }
     // If the stream is cut off, the tests that failed by then have failed.
     for (name, package) in packages.into_iter().filter(|(_, package)| !package.failed.is_empty()) {
-        package.ended(&name, found);
+        package.ended(&name, collector);
     }
 }
 
-fn diagnostic(line: &str, found: &mut FailureCollector<'_>) -> bool {
-    let parsed =
-        gcc_style::parse(line).filter(|it| it.file.ends_with(".go") && !line.starts_with([' ', '\t']));
-    parsed.map(|it| found.push(it.draft())).is_some()
+fn diagnostic(line: &str, collector: &mut FailureCollector<'_>) -> bool {
+    let parsed = gcc_style::parse(line)
+        .filter(|diagnostic| diagnostic.file.ends_with(".go") && !line.starts_with([' ', '\t']));
+    parsed.map(|diagnostic| collector.push(diagnostic.draft())).is_some()
 }
 
 impl Package<'_> {
-    fn ended(mut self, name: &str, found: &mut FailureCollector<'_>) {
+    fn ended(mut self, name: &str, collector: &mut FailureCollector<'_>) {
         let result = self.output.lines().rev().find(|line| line.starts_with("FAIL\t")).unwrap_or("FAIL");
         let build = result.contains("[build failed]") || result.contains("[setup failed]");
         // A test that started and never ended crashed the binary.
@@ -100,12 +99,12 @@ impl Package<'_> {
         let culprit = self.running.iter().find(panicked).or_else(|| self.running.iter().next_back());
         let culprit = culprit.map(|(test, output)| (test.clone(), output.clone()));
         if let Some((test, output)) = culprit.filter(|_| self.failed.is_empty() || self.running.len() == 1) {
-            self.lost(name, &test, &output, found);
+            self.lost(name, &test, &output, collector);
             return;
         }
         if self.failed.is_empty() && !build {
             let lines: Vec<&str> = self.output.lines().collect();
-            go_test::package(name, result.trim_start_matches("FAIL\t"), &lines, found);
+            go_test::package(name, result.trim_start_matches("FAIL\t"), &lines, collector);
         }
         for (test, output) in std::mem::take(&mut self.failed) {
             // A parent follows its children. Its output contains only their heads, or nothing.
@@ -122,23 +121,23 @@ impl Package<'_> {
             };
             let bare = if lines.get(1).is_some_and(is_printed) { indent(&lines) } else { lines.join("\n") };
             if is_parent {
-                self.parent(name, &test, found);
+                self.parent(name, &test, collector);
                 continue;
             }
             let lines: Vec<&str> = bare.lines().collect();
-            go_test::package(name, "", &lines, found);
+            go_test::package(name, "", &lines, collector);
         }
     }
 
     /// Adds a parent that has no output itself, unless one of its children failed.
-    fn parent(&self, package: &str, test: &str, found: &mut FailureCollector<'_>) {
+    fn parent(&self, package: &str, test: &str, collector: &mut FailureCollector<'_>) {
         let child = format!("{package}.{test}/");
-        if !found.has_test_below(&child) {
-            found.push(RawFailure::test("go-test", &format!("{package}.{test}"), &[]));
+        if !collector.has_test_with_prefix(&child) {
+            collector.push(RawFailure::test("go-test", &format!("{package}.{test}"), &[]));
         }
     }
 
-    fn lost(&self, package: &str, test: &str, output: &str, found: &mut FailureCollector<'_>) {
+    fn lost(&self, package: &str, test: &str, output: &str, collector: &mut FailureCollector<'_>) {
         let all = format!("{output}{}", self.output);
         let lines: Vec<&str> = all.lines().filter(|line| !line.starts_with("=== ")).collect();
         let name = format!("{package}.{test}");
@@ -147,7 +146,7 @@ impl Package<'_> {
             Some(at) => RawFailure::test("go-test", &name, &lines[at..]),
             None => RawFailure::test("go-test", &name, &[]).kind("never ended").message(&lines.join("\n")),
         };
-        found.push(draft);
+        collector.push(draft);
     }
 }
 

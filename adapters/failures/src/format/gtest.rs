@@ -3,24 +3,23 @@
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, look, look_back, until, without_time};
+use super::{FailureCollector, FormatInput, RawFailure, scan, scan_back, until, without_time};
 
 /// Reads the block between `[ RUN ]` and `[ FAILED ]` of each test; a test that never ended crashed the process.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
     let mut running: Option<(usize, &str)> = None;
     // Brief mode prints only failures, without a line where they begin; it ends where such a line occurs.
     let (mut since, mut none_up_to) = (0, 0);
-    let last = LazyCell::new(|| ends(sheet));
+    let last = LazyCell::new(|| ends(input));
     let tells_begins =
-        sheet.starting(b"[").any(|(_, line)| line.starts_with("[----------] ") || is_begin(line));
-    for (at, line) in sheet.starting(b"[") {
+        input.starting(b"[").any(|(_, line)| line.starts_with("[----------] ") || is_begin(line));
+    for (at, line) in input.starting(b"[") {
         if let Some(name) = line.strip_prefix("[ RUN      ] ").filter(|_| tells_begins) {
             running = Some((at, name.trim()));
         } else if let Some(name) = suite(line) {
             let block = around_tests(&lines[..at], name);
-            found.push(RawFailure::test("gtest", name, block).kind("setup").headed(line));
+            collector.push(RawFailure::test("gtest", name, block).kind("setup").with_heading(line));
         } else if let Some(rest) = line.strip_prefix("[  FAILED  ] ") {
             let name = name(rest);
             let start = match running {
@@ -35,14 +34,14 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
                 }
                 Some(_) => continue,
             };
-            push(name, &lines[start..at], line, found);
+            push(name, &lines[start..at], line, collector);
             running = None;
             since = at + 1;
         } else if let Some(name) =
             line.strip_prefix("[  ERROR   ] ").filter(|name| could_not_begin(lines, at, name))
         {
             let message = format!("{}\n{line}", lines[at - 1]);
-            found.push(RawFailure::test("gtest", name, &[]).kind("setup").message(&message));
+            collector.push(RawFailure::test("gtest", name, &[]).kind("setup").message(&message));
             running = running.filter(|(_, of)| *of != name.trim());
         } else if let Some(rest) = line.strip_prefix("[       OK ] ").or(line.strip_prefix("[  SKIPPED ] ")) {
             // A test may print such a line itself.
@@ -55,20 +54,20 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             // Another process begins: the running test started it, or did not end.
             let is_over = |name: &str| is_begin(line) && last.get(name).is_none_or(|end| *end < at);
             if let Some((start, name)) = running.take_if(|(_, name)| is_over(name)) {
-                crashed(name, &lines[start..], found);
+                push_crash(name, &lines[start..], collector);
             }
         }
     }
     if let Some((at, name)) = running {
-        crashed(name, &lines[at..], found);
+        push_crash(name, &lines[at..], collector);
     }
 }
 
 /// Adds a test that begins with the first of these lines and crashed the process.
-fn crashed(name: &str, lines: &[&str], found: &mut FailureCollector<'_>) {
+fn push_crash(name: &str, lines: &[&str], collector: &mut FailureCollector<'_>) {
     let block = until(lines, 1, |line| line.starts_with("[=====") || line.starts_with("make"));
     let message = format!("{}\n{}", lines[0], block.join("\n"));
-    found.push(RawFailure::test("gtest", name, &[]).kind("crash").message(&message));
+    collector.push(RawFailure::test("gtest", name, &[]).kind("crash").message(&message));
 }
 
 /// Checks whether a process begins with a line.
@@ -77,10 +76,10 @@ fn is_begin(line: &str) -> bool {
 }
 
 /// Returns the last line in which each test ends.
-fn ends<'a>(sheet: &FormatInput<'a>) -> BTreeMap<&'a str, usize> {
+fn ends<'a>(input: &FormatInput<'a>) -> BTreeMap<&'a str, usize> {
     const ENDS: [&str; 3] = ["[       OK ] ", "[  FAILED  ] ", "[  SKIPPED ] "];
     let ended = |line: &'a str| ENDS.iter().find_map(|end| line.strip_prefix(end)).map(name);
-    sheet.starting(b"[").filter_map(|(at, line)| Some((ended(line)?, at))).collect()
+    input.starting(b"[").filter_map(|(at, line)| Some((ended(line)?, at))).collect()
 }
 
 /// Removes the parameters and the duration after the name of a test.
@@ -100,11 +99,11 @@ fn around_tests<'s, 'a>(lines: &'s [&'a str], suite: &str) -> &'s [&'a str] {
         let named = line.strip_prefix("[----------] ").and_then(|rest| rest.split_once(" from "));
         named.is_some_and(|(_, rest)| rest.split([' ', ',']).next() == Some(suite))
     };
-    let mut heads = look(lines).enumerate().filter(|(_, line)| is_head(line)).map(|(at, _)| at);
+    let mut heads = scan(lines).enumerate().filter(|(_, line)| is_head(line)).map(|(at, _)| at);
     let (start, end) = (heads.next().unwrap_or(lines.len()), heads.next().unwrap_or(lines.len()));
     let is_own = |line: &str| line.starts_with('[');
     let before = until(lines, start + 1, is_own);
-    let last = look_back(&lines[..end]).position(|line| is_own(line)).map_or(end, |up| end - 1 - up);
+    let last = scan_back(&lines[..end]).position(|line| is_own(line)).map_or(end, |up| end - 1 - up);
     let fails = before.iter().any(|line| line.ends_with(": Failure"));
     if fails { before } else { until(lines, last + 1, is_own) }
 }
@@ -114,10 +113,10 @@ fn could_not_begin(lines: &[&str], at: usize, name: &str) -> bool {
     !name.starts_with("--- ") && at > 0 && lines[at - 1].starts_with("Could not run ")
 }
 
-fn push(name: &str, block: &[&str], line: &str, found: &mut FailureCollector<'_>) {
+fn push(name: &str, block: &[&str], line: &str, collector: &mut FailureCollector<'_>) {
     // cmocka may print the reason on the other stream, without the name of the test.
     let elsewhere = block.iter().any(|line| line.starts_with("[  ERROR   ] "));
     let draft = RawFailure::test("gtest", name, if elsewhere { &[] } else { block });
     let told = if elsewhere { block.join("\n") } else { draft.message.clone() };
-    found.push(draft.message(&format!("{told}\n{line}")));
+    collector.push(draft.message(&format!("{told}\n{line}")));
 }

@@ -5,10 +5,9 @@ use std::sync::LazyLock;
 use memchr::memmem;
 use regex::Regex;
 
-use super::super::ending::{OnTest, TestOutcome};
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::super::words::indentation;
-use super::{FormatInput, until, without_time};
+use super::{
+    FailureCollector, FormatInput, OnTest, RawFailure, TestOutcome, indentation, until, without_time,
+};
 
 const TOOL: &str = "jest";
 
@@ -22,17 +21,17 @@ const OPEN_HANDLES: &str = "Jest has detected the following ";
 const BULLET: u8 = "●".as_bytes()[0];
 
 /// Reads the blocks under `●`, each below the `FAIL` of its file.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
     let is_summary = |line: &str| line.starts_with("Test Suites:") || line.starts_with("Tests:");
-    let is_own = |(_, line): (usize, &str)| is_summary(line) || bulleted(line).is_some_and(is_exit);
-    if !sheet.beginning(&[b'T', BULLET]).any(is_own) && !breaks_off(sheet) {
-        return settings(sheet, found);
+    let is_own = |(_, line): (usize, &str)| is_summary(line) || block_title(line).is_some_and(is_exit);
+    if !input.beginning(&[b'T', BULLET]).any(is_own) && !is_incomplete(input) {
+        return read_settings_errors(input, collector);
     }
-    let ends = |line: &str| bulleted(line).is_some() || (!line.is_empty() && indentation(line) <= 1);
+    let ends = |line: &str| block_title(line).is_some() || (!line.is_empty() && indentation(line) <= 1);
     let mut file = None;
-    let handles = sheet.starting(b"J").find(|(_, line)| line.starts_with(OPEN_HANDLES)).map(|(at, _)| at);
-    for (at, line) in sheet.beginning(&[b'F', b'P', BULLET]) {
+    let handles = input.starting(b"J").find(|(_, line)| line.starts_with(OPEN_HANDLES)).map(|(at, _)| at);
+    for (at, line) in input.beginning(&[b'F', b'P', BULLET]) {
         // An open handle, which keeps the process running, fails no test.
         if line.starts_with("  ●  ") && handles.is_some_and(|above| above < at) {
             continue;
@@ -40,9 +39,9 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         if let Some((failed, name)) = headline(line) {
             file = failed.then(|| {
                 let below = until(lines, at + 1, |line| headline(line).is_some());
-                file_of(name, sheet.between(at + 1, at + 1 + below.len()))
+                file_of(name, input.between(at + 1, at + 1 + below.len()))
             });
-        } else if let Some(name) = bulleted(line) {
+        } else if let Some(name) = block_title(line) {
             // A name of several lines ends above the first empty line.
             let more = until(lines, at + 1, |line| line.trim().is_empty() || line.starts_with(' '));
             let name = [name].iter().chain(more).copied().collect::<Vec<_>>().join(" ");
@@ -50,31 +49,31 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             let block = until(lines, at + 1 + more.len(), ends);
             if is_exit(name) {
                 let draft = RawFailure::process(TOOL, "process.exit", block);
-                found.push(draft.message(&format!("● {name}\n{}", block.join("\n"))));
+                collector.push(draft.message(&format!("● {name}\n{}", block.join("\n"))));
             } else if let Some(file) = file.filter(|_| !line.ends_with(" ● Console")) {
-                push(file, name, block, found);
+                push(file, name, block, collector);
             }
         }
     }
 }
 
 /// Checks whether a failure with a place in it follows a failed file. An exit suppresses the summary.
-fn breaks_off(sheet: &FormatInput<'_>) -> bool {
+fn is_incomplete(input: &FormatInput<'_>) -> bool {
     let mut file = None;
-    sheet.beginning(&[b'F', BULLET]).any(|(at, line)| {
+    input.beginning(&[b'F', BULLET]).any(|(at, line)| {
         if let Some((true, name)) = headline(line) {
             file = Some(file_of(name, ""));
         }
         let block =
-            || until(sheet.lines, at + 1, |line| bulleted(line).is_some() || headline(line).is_some());
+            || until(input.lines, at + 1, |line| block_title(line).is_some() || headline(line).is_some());
         let place = || file.map(|file| format!("({file}:"));
-        bulleted(line).is_some()
+        block_title(line).is_some()
             && place().is_some_and(|place| block().iter().any(|line| line.contains(&place)))
     })
 }
 
 /// Reads the results of the tests below the headline of their file: with `--verbose`, and if there is only one file.
-pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
+pub(crate) fn outcomes(lines: &[&str], tell: &mut OnTest<'_>) {
     let mut file = None;
     let mut groups: Vec<(usize, &str)> = Vec::new();
     for line in lines {
@@ -90,44 +89,45 @@ pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
             continue;
         }
         groups.retain(|(at, _)| *at < depth);
-        let Some((name, ending)) = ended(line.trim()) else {
+        let Some((name, outcome)) = parse_outcome(line.trim()) else {
             groups.push((depth, line.trim()));
             continue;
         };
         let path: Vec<&str> =
             [within].into_iter().chain(groups.iter().map(|(_, group)| *group)).chain([name]).collect();
-        tell(TOOL, &path.join(" › "), ending);
+        tell(TOOL, &path.join(" › "), outcome);
     }
 }
 
 /// Returns the test in a line of the list, and its result.
-fn ended(line: &str) -> Option<(&str, TestOutcome)> {
+fn parse_outcome(line: &str) -> Option<(&str, TestOutcome)> {
     const MARKS: [(&str, TestOutcome); 6] = [
         ("✓ ", TestOutcome::Passed),
         ("√ ", TestOutcome::Passed),
         ("✕ ", TestOutcome::Failed),
         ("× ", TestOutcome::Failed),
-        ("○ skipped ", TestOutcome::Excused),
-        ("✎ todo ", TestOutcome::Excused),
+        ("○ skipped ", TestOutcome::Skipped),
+        ("✎ todo ", TestOutcome::Skipped),
     ];
-    let (name, ending) = MARKS.iter().find_map(|(mark, ending)| Some((line.strip_prefix(mark)?, *ending)))?;
-    Some((without_time(name), ending))
+    let (name, outcome) =
+        MARKS.iter().find_map(|(mark, outcome)| Some((line.strip_prefix(mark)?, *outcome)))?;
+    Some((without_time(name), outcome))
 }
 
 /// Reads the errors in the settings, which are printed before anything runs: `● Validation Error:`.
-fn settings(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+fn read_settings_errors(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let wrong =
-        sheet.starting(&[BULLET]).filter_map(|(at, line)| Some((at, line, line.strip_suffix(" Error:")?)));
+        input.starting(&[BULLET]).filter_map(|(at, line)| Some((at, line, line.strip_suffix(" Error:")?)));
     for (at, line, head) in wrong {
         let block =
-            until(sheet.lines, at + 1, |line| line.trim_start().starts_with("Configuration Documentation:"));
+            until(input.lines, at + 1, |line| line.trim_start().starts_with("Configuration Documentation:"));
         let kind = format!("{} error", head.trim_start_matches(['●', ' ']));
-        found.push(RawFailure::process(TOOL, &kind.to_lowercase(), block).told_by(line));
+        collector.push(RawFailure::process(TOOL, &kind.to_lowercase(), block).with_line(line));
     }
 }
 
 /// Returns the name in the head of a block.
-fn bulleted(line: &str) -> Option<&str> {
+fn block_title(line: &str) -> Option<&str> {
     line.strip_prefix("  ● ").map(str::trim)
 }
 
@@ -156,7 +156,7 @@ fn file_of<'a>(headline: &'a str, below: &str) -> &'a str {
     file.strip_prefix("./").unwrap_or(file)
 }
 
-fn push(file: &str, name: &str, block: &[&str], found: &mut FailureCollector<'_>) {
+fn push(file: &str, name: &str, block: &[&str], collector: &mut FailureCollector<'_>) {
     if name == "Console"
         || name.starts_with("Cannot log after tests are done")
         || name.starts_with("Obsolete")
@@ -170,14 +170,14 @@ fn push(file: &str, name: &str, block: &[&str], found: &mut FailureCollector<'_>
     let line = draft.line.filter(|_| draft.file.as_deref() == Some(file));
     if whole_file {
         draft.test = None;
-    } else if let Some(source) = asserted(block) {
+    } else if let Some(source) = assertion_source(block) {
         draft.about = format!("{} | {source}", draft.about);
     }
-    found.push(draft.at(file, line).message(&message));
+    collector.push(draft.at(file, line).message(&message));
 }
 
 /// Returns the source line that jest points at, which identifies the assertion of the test.
-fn asserted<'a>(block: &[&'a str]) -> Option<&'a str> {
+fn assertion_source<'a>(block: &[&'a str]) -> Option<&'a str> {
     static POINTED: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^\s*>\s*\d+ \| (?P<source>.*)$").expect("well formed"));
     let found = block.iter().find_map(|line| POINTED.captures(line))?;

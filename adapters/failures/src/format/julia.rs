@@ -4,9 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::parts::MaskingStyle;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, MaskingStyle, RawFailure, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<name>\S.*?): (?P<kind>Test Failed|Error During Test|Unexpected Pass|Test errored) at (?P<file>\S.*):(?P<line>\d+)$")
@@ -14,10 +12,10 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads each failed test up to its stack. A test has only its set's name; the expression (source text) identifies it.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for (at, line) in sheet.marked() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for (at, line) in input.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };
-        let block = until(sheet.lines, at + 1, |line| {
+        let block = until(input.lines, at + 1, |line| {
             let trimmed = line.trim_start();
             trimmed.starts_with("Stacktrace:")
                 || trimmed.starts_with("Test Summary:")
@@ -33,6 +31,6 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         };
         let draft =
             draft.kind(&failed["kind"]).about(&format!("{} {raised}", expression.unwrap_or_default()));
-        found.push(draft.at(&failed["file"], failed["line"].parse().ok()).headed(line));
+        collector.push(draft.at(&failed["file"], failed["line"].parse().ok()).with_heading(line));
     }
 }

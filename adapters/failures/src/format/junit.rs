@@ -18,10 +18,7 @@ use memchr::memmem;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::super::ending::{OnTest, TestOutcome};
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::super::words::{is_parent, numbered};
-use super::{FormatInput, gcc_style};
+use super::{FailureCollector, FormatInput, OnTest, RawFailure, TestOutcome, gcc_style, is_parent, numbered};
 
 /// A test case while it is read.
 #[derive(Default)]
@@ -52,21 +49,21 @@ const NOT_RUN: [&str; 5] = [
 const DAMAGED: &str = "damaged report";
 
 /// Reads every failed case. If a report was cut off, later cases may have failed.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let Some(start) = begin(sheet.text) else { return };
-    let first = dialect(&sheet.text[start..]);
-    found.tool(first);
-    let are_whole = each_report(sheet.text, &mut |dialect, case, suites| {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let Some(start) = begin(input.text) else { return };
+    let first = dialect(&input.text[start..]);
+    collector.set_tool(first);
+    let are_whole = each_report(input.text, &mut |dialect, case, suites| {
         if case.is_suite {
-            found.push(case.of_suite(dialect));
+            collector.push(case.of_suite(dialect));
         } else if let Some(diagnostics) = case.diagnostics(dialect) {
-            found.push_errors(diagnostics);
+            collector.push_errors(diagnostics);
         } else if let Some(draft) = case.draft(dialect, suites) {
-            found.push(draft);
+            collector.push(draft);
         }
     });
-    if !are_whole && found.reads_reports() {
-        found.push(RawFailure::process(
+    if !are_whole && collector.is_in_report() {
+        collector.push(RawFailure::process(
             first,
             DAMAGED,
             &["the report is not whole: it ends within an element"],
@@ -75,12 +72,12 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
 }
 
 /// Reports the results of the cases.
-pub(crate) fn endings(text: &str, tell: &mut OnTest<'_>) {
+pub(crate) fn outcomes(text: &str, tell: &mut OnTest<'_>) {
     each_report(text, &mut |dialect, case, suites| {
         if !case.is_suite && !case.is_whole(dialect) && !case.is_finding(dialect) {
             let name = case.full_name(dialect, suites);
             let name = if dialect == "cargo-nextest" { format!("{} {name}", case.class) } else { name };
-            tell(dialect, &name, case.ending());
+            tell(dialect, &name, case.outcome());
         }
     });
 }
@@ -121,19 +118,19 @@ fn cases(text: &str, take: &mut dyn FnMut(Case, &[Suite])) -> (bool, Option<usiz
             Ok(Event::Start(tag)) => {
                 depth += 1;
                 match tag.name().as_ref() {
-                    "testsuite" => suites.push(Suite::of(&tag)),
-                    "testcase" => case = Some(Case::of(&tag)),
+                    "testsuite" => suites.push(Suite::from_tag(&tag)),
+                    "testcase" => case = Some(Case::from_tag(&tag)),
                     name => in_failure = element(case.as_mut(), &mut suites, name, &tag),
                 }
             }
             Ok(Event::Empty(tag)) => {
                 match (tag.name().as_ref(), case.as_mut()) {
-                    ("testcase", _) => take(Case::of(&tag), &suites),
-                    ("testsuite", _) => Suite::of(&tag).ends(&mut suites, take),
+                    ("testcase", _) => take(Case::from_tag(&tag), &suites),
+                    ("testsuite", _) => Suite::from_tag(&tag).ends(&mut suites, take),
                     (name, case) => _ = element(case, &mut suites, name, &tag),
                 }
                 if depth == 0 {
-                    return (true, here(&reader));
+                    return (true, position(&reader));
                 }
             }
             Ok(Event::Text(text)) if in_failure => {
@@ -158,14 +155,14 @@ fn cases(text: &str, take: &mut dyn FnMut(Case, &[Suite])) -> (bool, Option<usiz
                     _ => in_failure = false,
                 }
                 if depth == 0 {
-                    return (true, here(&reader));
+                    return (true, position(&reader));
                 }
             }
             ended @ (Ok(Event::Eof) | Err(_)) => {
                 case.filter(|case| case.failure.is_some()).into_iter().for_each(|case| take(case, &suites));
                 // If an element has no end, the rest of the text was read.
                 let follows = matches!(ended, Err(quick_xml::Error::IllFormed(_)));
-                return (false, here(&reader).filter(|_| follows));
+                return (false, position(&reader).filter(|_| follows));
             }
             Ok(_) => {}
         }
@@ -173,7 +170,7 @@ fn cases(text: &str, take: &mut dyn FnMut(Case, &[Suite])) -> (bool, Option<usiz
 }
 
 /// Returns the position up to which a text was read.
-fn here(reader: &Reader<&[u8]>) -> Option<usize> {
+fn position(reader: &Reader<&[u8]>) -> Option<usize> {
     usize::try_from(reader.buffer_position()).ok()
 }
 
@@ -214,17 +211,17 @@ fn dialect(text: &str) -> &'static str {
 
 pub(super) fn attribute(tag: &BytesStart<'_>, name: &str) -> String {
     let attribute = tag.try_get_attribute(name).ok().flatten();
-    attribute.map(|attribute| unescaped(&attribute.value)).unwrap_or_default()
+    attribute.map(|attribute| unescape(&attribute.value)).unwrap_or_default()
 }
 
 /// Returns the place at the start of a text, in the form of linters: `line 1, col 8, ...`.
-fn told_place(body: &str) -> Option<(u32, Option<u32>)> {
+fn place_at_start(body: &str) -> Option<(u32, Option<u32>)> {
     let (line, rest) = body.trim_start().strip_prefix("line ")?.split_once(", col ")?;
     Some((line.parse().ok()?, rest.split(',').next().and_then(|column| column.parse().ok())))
 }
 
 /// Decodes the escapes once: node escapes the name of a suite twice.
-fn unescaped(text: &str) -> String {
+fn unescape(text: &str) -> String {
     quick_xml::escape::unescape(text).map_or_else(|_| text.to_owned(), Cow::into_owned)
 }
 
@@ -249,7 +246,7 @@ struct Suite {
 }
 
 impl Suite {
-    fn of(tag: &BytesStart<'_>) -> Self {
+    fn from_tag(tag: &BytesStart<'_>) -> Self {
         let count = |name: &str| attribute(tag, name).parse::<u64>().unwrap_or(0);
         Self {
             name: attribute(tag, "name"),
@@ -290,7 +287,7 @@ fn host(suites: &[Suite]) -> &str {
 }
 
 impl Case {
-    fn of(tag: &BytesStart<'_>) -> Self {
+    fn from_tag(tag: &BytesStart<'_>) -> Self {
         Self {
             class: without_line(attribute(tag, "classname")),
             name: attribute(tag, "name"),
@@ -311,7 +308,7 @@ impl Case {
             }
             "skipped" => {
                 let why = attribute(tag, "message");
-                let could_not = self.status == "notrun" && NOT_RUN.iter().any(|it| why.starts_with(it));
+                let could_not = self.status == "notrun" && NOT_RUN.iter().any(|begin| why.starts_with(begin));
                 if could_not {
                     self.failure = Some([name.to_owned(), "Not Run".to_owned(), why, String::new()]);
                 }
@@ -329,12 +326,12 @@ impl Case {
         let [_, _, said, _] = self.failure.unwrap_or_default();
         let said = if said.trim().is_empty() { "failed outside of its tests".to_owned() } else { said };
         let block: Vec<&str> = said.lines().collect();
-        RawFailure::process(dialect, "suite", &block).within(&self.name).headed(&self.name)
+        RawFailure::process(dialect, "suite", &block).with_test_file(&self.name).with_heading(&self.name)
     }
 
-    fn ending(&self) -> TestOutcome {
+    fn outcome(&self) -> TestOutcome {
         match (self.skipped, &self.failure) {
-            (true, _) => TestOutcome::Excused,
+            (true, _) => TestOutcome::Skipped,
             (false, Some(_)) => TestOutcome::Failed,
             (false, None) => TestOutcome::Passed,
         }
@@ -348,7 +345,7 @@ impl Case {
     /// Checks whether the case is a file that could not be loaded, and not a test.
     fn is_whole(&self, dialect: &str) -> bool {
         let [.., message, _] =
-            self.failure.as_ref().map_or(["", "", "", ""], |it| it.each_ref().map(String::as_str));
+            self.failure.as_ref().map_or(["", "", "", ""], |parts| parts.each_ref().map(String::as_str));
         message.starts_with("collection failure")
             || self.name.contains("Test suite failed to run")
             || self.is_file(dialect)
@@ -367,7 +364,7 @@ impl Case {
             line.is_some_and(|rest| rest.starts_with(is_number) || self.class.ends_with(is_number))
         };
         self.rule_at_line().is_some()
-            || told_place(body).is_some()
+            || place_at_start(body).is_some()
             || names_place(message)
             || names_place(body)
             || self.diagnostics(dialect).is_some()
@@ -387,13 +384,13 @@ impl Case {
         let is_file = gcc_style::is_path(&self.name);
         let read = |line: &str| {
             let placed = is_file.then(|| format!("{}:{line}", self.name));
-            let it = gcc_style::parse(placed.as_deref().unwrap_or(line))?;
-            (is_file || !it.severity.is_empty()).then(|| (it.is_remark(), it.draft()))
+            let diagnostic = gcc_style::parse(placed.as_deref().unwrap_or(line))?;
+            (is_file || !diagnostic.severity.is_empty()).then(|| (diagnostic.is_remark(), diagnostic.draft()))
         };
         let lines = body.lines().filter(|line| !line.trim().is_empty());
         let read: Vec<_> = lines.map(read).collect::<Option<_>>()?;
         let told: Vec<RawFailure> =
-            read.into_iter().filter(|(is_remark, _)| !is_remark).map(|(_, it)| it).collect();
+            read.into_iter().filter(|(is_remark, _)| !is_remark).map(|(_, failure)| failure).collect();
         (!told.is_empty()).then_some(told)
     }
 
@@ -411,7 +408,7 @@ impl Case {
         }
         let suite = suites.last().map(|suite| &*suite.name);
         let file = suite.filter(|suite| dialect == "junit" && gcc_style::is_path(suite));
-        if let (Some(file), Some((line, column))) = (file, told_place(body)) {
+        if let (Some(file), Some((line, column))) = (file, place_at_start(body)) {
             // The rule follows the name of the tool; a file that ESLint cannot parse has no rule.
             let rule = self.name.strip_prefix("org.").and_then(|name| name.split_once('.'));
             let rule = rule.map_or(&*self.name, |(_, rule)| rule);
@@ -428,8 +425,9 @@ impl Case {
         if dialect == "bats" {
             return Some(super::tap::of_bats(&name, &lines));
         }
-        if let Some(draft) =
-            Some(&lines).filter(|_| dialect == "mocha").and_then(|it| super::mocha::of_told(&name, it))
+        if let Some(draft) = Some(&lines)
+            .filter(|_| dialect == "mocha")
+            .and_then(|lines| super::mocha::from_report(&name, lines))
         {
             return Some(draft);
         }
@@ -444,13 +442,13 @@ impl Case {
         let within = match dialect {
             "cargo-nextest" => &self.class,
             // A thrown value that is not an error has no stack; newer versions name the file.
-            "node-test" | "mocha" => match super::node_test::called_from(&lines) {
+            "node-test" | "mocha" => match super::node_test::caller_file(&lines) {
                 "" => &self.file,
                 file => file,
             },
             _ => "",
         };
-        draft = draft.within(within);
+        draft = draft.with_test_file(within);
         if dialect == "cargo-nextest" {
             draft = super::nextest::process_kind(draft, class, &format!("{message}\n{body}"));
         }
@@ -458,7 +456,7 @@ impl Case {
         if !self.file.is_empty() {
             draft = draft.at(&self.file, self.line);
         } else if let Some(file) = suite {
-            draft = draft.within(file).at(file, self.line);
+            draft = draft.with_test_file(file).at(file, self.line);
         } else if matches!(dialect, "deno-test" | "vitest") {
             draft = draft.at(&self.class, self.line);
         }
@@ -475,7 +473,7 @@ impl Case {
             "cargo-nextest" => self.name.clone(),
             "node-test" => {
                 let parents =
-                    suites.iter().map(|suite| unescaped(&suite.name)).filter(|name| !name.is_empty());
+                    suites.iter().map(|suite| unescape(&suite.name)).filter(|name| !name.is_empty());
                 parents.chain([self.name.clone()]).collect::<Vec<_>>().join(" > ")
             }
             "vitest" if self.is_file(dialect) => self.name.clone(),
@@ -500,7 +498,7 @@ impl Case {
 /// Creates the failure for a linter's finding.
 fn finding(file: &str, line: u32, column: Option<u32>, rule: &str, message: &str) -> RawFailure {
     let draft = RawFailure::diagnostic("diagnostics", file, Some(line), message).kind(rule);
-    draft.shown_at(column, "").message(&format!("{rule} {message}"))
+    draft.with_column(column, "").message(&format!("{rule} {message}"))
 }
 
 /// Checks whether the text of a case is a warning of ESLint: `line 1, col 2, Warning - ...`.
@@ -526,7 +524,7 @@ fn block<'c>(dialect: &str, message: &'c str, body: &'c str) -> Vec<&'c str> {
             let quoted = cause
                 .strip_suffix('}')
                 .map(str::trim_end)
-                .filter(|it| it.starts_with('\'') && it.ends_with('\''));
+                .filter(|word| word.starts_with('\'') && word.ends_with('\''));
             return quoted.unwrap_or(cause).lines().collect();
         }
     }

@@ -1,21 +1,20 @@
 //! Karma: `Chrome 120.0 (Linux) does this FAILED`, and the message below, more indented.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 /// Maximum number of known browsers.
 const BROWSERS: usize = 16;
 
 /// Reads every line that begins with a browser's name. The lines that count executed tests name the browsers.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let mut browsers: Vec<&str> = Vec::new();
-    for (_, line) in sheet.marked() {
+    for (_, line) in input.marked() {
         let browser = line.split_once("): Executed ").map_or("", |(browser, _)| browser);
         if !browser.is_empty() && browsers.len() < BROWSERS && !browsers.contains(&browser) {
             browsers.push(browser);
         }
     }
-    for (at, line) in sheet.lines.iter().enumerate() {
+    for (at, line) in input.lines.iter().enumerate() {
         let Some(line) = line.trim_end().strip_suffix(" FAILED") else { continue };
         let named = browsers.iter().find_map(|browser| Some((browser, line.strip_prefix(browser)?)));
         let Some((browser, name)) =
@@ -23,9 +22,10 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         else {
             continue;
         };
-        let block = until(sheet.lines, at + 1, |line| !line.starts_with(['\t', ' ']));
+        let block = until(input.lines, at + 1, |line| !line.starts_with(['\t', ' ']));
         // The version and the system are not part of the name.
         let family = browser.split(|c: char| c.is_ascii_digit() || c == '(').next().unwrap_or_default();
-        found.push(RawFailure::test("karma", name, block).within(family.trim()).headed(line));
+        collector
+            .push(RawFailure::test("karma", name, block).with_test_file(family.trim()).with_heading(line));
     }
 }

@@ -1,16 +1,15 @@
 //! knip: a kind of issue with how many there are, and below it a line for each.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, look};
+use super::{FailureCollector, FormatInput, RawFailure, scan};
 
 /// How the kinds of issues begin that knip fails for.
 const KINDS: [&str; 5] = ["Unused ", "Unlisted ", "Unresolved ", "Duplicate ", "Referenced optional "];
 
 /// Reads the number of lines below each kind that its headline states.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for (at, head) in sheet.marked() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for (at, head) in input.marked() {
         let Some((kind, count)) = heading(head) else { continue };
-        let issues = look(&sheet.lines[at + 1..]).take(count).take_while(|line| heading(line).is_none());
+        let issues = scan(&input.lines[at + 1..]).take(count).take_while(|line| heading(line).is_none());
         for line in issues.filter(|line| !line.trim().is_empty()) {
             let (name, place) = split(line);
             let mut parts = place.split(':');
@@ -19,8 +18,9 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             let (row, column) = (number(), number());
             for name in name.split(", ") {
                 let told = if name.is_empty() { kind.to_owned() } else { format!("{kind}: {name}") };
-                let draft = RawFailure::diagnostic("knip", file, row, &told).kind(kind).shown_at(column, "");
-                found.push(draft.message(&told).told_by(line).up_to(line));
+                let draft =
+                    RawFailure::diagnostic("knip", file, row, &told).kind(kind).with_column(column, "");
+                collector.push(draft.message(&told).with_line(line).with_last_line(line));
             }
         }
     }

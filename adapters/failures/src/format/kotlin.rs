@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, gcc_style};
+use super::{FailureCollector, FormatInput, RawFailure, gcc_style};
 
 static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<level>[ew]): (?:\[\w+\] )?(?:file://)?(?P<file>/?[^:]+)(?::(?P<line>\d+)(?::(?P<column>\d+))?:?|: \((?P<line2>\d+), (?P<column2>\d+)\):) (?P<what>.+)$")
@@ -13,12 +12,12 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads the errors; the warnings where they are why it failed.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let fails_of_warnings = sheet.lines.iter().any(|line| line.starts_with("e: warnings found and -Werror"));
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let fails_of_warnings = input.lines.iter().any(|line| line.starts_with("e: warnings found and -Werror"));
     let firsts: &[u8] = if fails_of_warnings { b"ew" } else { b"e" };
-    for (_, line) in sheet.starting(firsts) {
+    for (_, line) in input.starting(firsts) {
         // Two letters reject most lines.
-        let Some(problem) = line.get(1..3).filter(|it| *it == ": ").and_then(|_| PROBLEM.captures(line))
+        let Some(problem) = line.get(1..3).filter(|sign| *sign == ": ").and_then(|_| PROBLEM.captures(line))
         else {
             continue;
         };
@@ -29,7 +28,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             |names: [&str; 2]| names.iter().find_map(|name| problem.name(name)?.as_str().parse().ok());
         let draft =
             RawFailure::diagnostic("kotlin", &problem["file"], number(["line", "line2"]), &problem["what"]);
-        let draft = draft.shown_at(number(["column", "column2"]), "");
-        found.push(draft.warning(&problem["level"] == "w").message(line));
+        let draft = draft.with_column(number(["column", "column2"]), "");
+        collector.push(draft.warning(&problem["level"] == "w").message(line));
     }
 }

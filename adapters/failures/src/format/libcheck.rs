@@ -1,14 +1,13 @@
 //! Check, a test framework for C: below its summary, `file:line:F:case:test:iteration: message`.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, look};
+use super::{FailureCollector, FormatInput, RawFailure, scan};
 
 /// Reads every failed test below a summary; a test may print similar lines above it.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let is_summary = |(_, line): &(usize, &str)| line.starts_with(|c: char| c.is_ascii_digit());
-    for (summary, _) in sheet.marked().filter(is_summary) {
-        let below = look(&sheet.lines[summary + 1..]).take_while(|line| ended(line).is_some());
-        below.filter_map(|line| draft(line)).for_each(|draft| found.push(draft));
+    for (summary, _) in input.marked().filter(is_summary) {
+        let below = scan(&input.lines[summary + 1..]).take_while(|line| split_result(line).is_some());
+        below.filter_map(|line| draft(line)).for_each(|draft| collector.push(draft));
     }
 }
 
@@ -22,21 +21,23 @@ pub(super) fn point(description: &str) -> Option<RawFailure> {
 }
 
 /// Splits a line into file, line, result (`S`: before the test began), case, test, iteration and message.
-fn ended(line: &str) -> Option<[&str; 7]> {
+fn split_result(line: &str) -> Option<[&str; 7]> {
     let parts: Vec<&str> = line.splitn(7, ':').collect();
     let parts: [&str; 7] = parts.try_into().ok()?;
     (matches!(parts[2], "P" | "F" | "E" | "S") && parts[5].parse::<u32>().is_ok()).then_some(parts)
 }
 
 fn draft(line: &str) -> Option<RawFailure> {
-    let [file, number, ending, case, test, iteration, message] = ended(line)?;
-    if ending == "P" {
+    let [file, number, outcome, case, test, iteration, message] = split_result(line)?;
+    if outcome == "P" {
         return None;
     }
     // A test that runs once has no iteration but the first.
-    let iteration = Some(iteration).filter(|it| *it != "0").map_or_else(String::new, |it| format!(":{it}"));
+    let iteration = Some(iteration)
+        .filter(|number| *number != "0")
+        .map_or_else(String::new, |number| format!(":{number}"));
     let draft = RawFailure::test("check", &format!("{case}:{test}{iteration}"), &[message.trim()]);
-    let kind = match ending {
+    let kind = match outcome {
         "S" => "setup",
         "E" if draft.kind.is_empty() => "error",
         _ => &draft.kind.clone(),

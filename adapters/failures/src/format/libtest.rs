@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, Lines, look_back, nextest, until};
+use super::libtest_lines::{overflowed_thread, panicked_thread};
+use super::{FailureCollector, FormatInput, LineIndex, RawFailure, nextest, scan_back, until};
 
 const TOOL: &str = "cargo-test";
 
@@ -18,36 +18,36 @@ const FAILED: &str = "test result: FAILED";
 pub(super) const RERUN: [&str; 2] = ["error: test failed", "error: doctest failed"];
 
 /// Reads the list of failures of each binary; the blocks before it say why.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
     let mut blocks: BTreeMap<&str, &[&str]> = BTreeMap::new();
     let (mut file, mut overflowed) = ("", None);
     let ends: Vec<usize> =
-        sheet.marked().filter(|(_, line)| line.starts_with(FAILED)).map(|(at, _)| at).collect();
-    let mut targets = targets(sheet, &ends).into_iter();
+        input.marked().filter(|(_, line)| line.starts_with(FAILED)).map(|(at, _)| at).collect();
+    let mut targets = targets(input, &ends).into_iter();
     // If nextest does not capture the output of a test, the test process prints a list itself.
     let of_nextest: LazyCell<BTreeSet<&str>, _> =
-        LazyCell::new(|| [sheet.own, sheet.beside].into_iter().flat_map(nextest::failed_names).collect());
-    let beside = LazyCell::new(|| panics(sheet.beside));
+        LazyCell::new(|| [input.own, input.beside].into_iter().flat_map(nextest::failed_names).collect());
+    let beside = LazyCell::new(|| panics(input.beside));
     for (at, line) in lines.iter().enumerate() {
-        match sheet.firsts[at] {
+        match input.firsts[at] {
             b'-' => {
                 let name = line.strip_prefix("---- ").and_then(|name| name.strip_suffix(" ----"));
                 if let Some(name) = name.and_then(|name| name.rsplit_once(" std")).map(|(name, _)| name) {
                     let block = until(lines, at + 1, |line| line.starts_with("---- ") || line == "failures:");
-                    found.printed(block);
+                    collector.add_printed(block);
                     blocks.entry(name).or_insert(block);
                 }
             }
             b't' => {
-                overflowed = overflow(line).or(overflowed);
+                overflowed = overflowed_thread(line).or(overflowed);
                 // Output that was not captured is between the lines of the tests.
-                if let Some(name) = thread(line) {
+                if let Some(name) = panicked_thread(line) {
                     blocks.entry(name).or_insert(panic(lines, at));
                 }
                 if line.starts_with(FAILED) {
                     let target = targets.next().unwrap_or_default();
-                    let listed = listed(&lines[..at], &blocks, &beside);
+                    let listed = failures_in_list(&lines[..at], &blocks, &beside);
                     if target.is_empty() && matches!(listed[..], [(name, _)] if of_nextest.contains(name)) {
                         continue;
                     }
@@ -55,16 +55,18 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
                         // The line of a doc test is not part of the name, because it moves.
                         let name = name.split(" (line ").next().unwrap_or(name);
                         // A thread of the test, or code whose panic the test caught, may have panicked before.
-                        let own =
-                            block.iter().rposition(|line| thread(line) == Some(name)).unwrap_or_default();
-                        found.push(RawFailure::test(TOOL, name, &block[own..]).within(target));
+                        let own = block
+                            .iter()
+                            .rposition(|line| panicked_thread(line) == Some(name))
+                            .unwrap_or_default();
+                        collector.push(RawFailure::test(TOOL, name, &block[own..]).with_test_file(target));
                     }
                     blocks.clear();
                 } else if line.starts_with("test result: ") {
                     blocks.clear();
                 }
             }
-            b' ' if matches!(sheet.begins[at], b'R' | b'p') => {
+            b' ' if matches!(input.begins[at], b'R' | b'p') => {
                 let trimmed = line.trim_ascii_start();
                 if let Some(running) = trimmed.strip_prefix("Running ") {
                     overflowed = None;
@@ -72,31 +74,18 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
                 } else if trimmed.starts_with("process didn't exit successfully: ") {
                     match overflowed.take() {
                         Some((name, line)) => {
-                            found.push(
+                            collector.push(
                                 RawFailure::test(TOOL, name, &[line]).kind("stack overflow").at(file, None),
                             );
                         }
-                        None => died(trimmed, file, found),
+                        None => push_death(trimmed, file, collector),
                     }
                 }
             }
-            b'e' if RERUN.iter().any(|it| line.starts_with(it)) => found.tool(TOOL),
+            b'e' if RERUN.iter().any(|begin| line.starts_with(begin)) => collector.set_tool(TOOL),
             _ => {}
         }
     }
-}
-
-/// Returns the thread on a line `thread 'NAME' panicked at ...`; the thread of a test has the test's name.
-pub(super) fn thread(line: &str) -> Option<&str> {
-    let (name, rest) = line.trim_start().strip_prefix("thread '")?.split_once("' ")?;
-    rest.contains("panicked at ").then_some(name)
-}
-
-/// Returns the test on a line `thread 'NAME' has overflowed its stack`, which ends its whole binary, with the line.
-pub(super) fn overflow(line: &str) -> Option<(&str, &str)> {
-    let (name, rest) = line.strip_prefix("thread '")?.split_once('\'')?;
-    let is_named = !matches!(name, "main" | "<unnamed>" | "<unknown>");
-    (is_named && rest.ends_with(" has overflowed its stack")).then_some((name, line))
 }
 
 /// Returns the lines of a panic.
@@ -107,34 +96,24 @@ fn panic<'s, 'a>(lines: &'s [&'a str], at: usize) -> &'s [&'a str] {
 }
 
 /// Returns the panics of a stream, by thread. Without capture they are on standard error, unlike the names.
-fn panics(own: Lines<'_>) -> BTreeMap<&str, &[&str]> {
+fn panics(own: LineIndex<'_>) -> BTreeMap<&str, &[&str]> {
     let mut found = BTreeMap::new();
     for (at, line) in own.starting(b"t") {
-        if let Some(name) = thread(line) {
+        if let Some(name) = panicked_thread(line) {
             found.entry(name).or_insert(panic(own.lines, at));
         }
     }
     found
 }
 
-/// Checks whether a line belongs to libtest's list.
-pub(super) fn is_own(line: &str) -> bool {
-    let listed = line.starts_with("    ") || line.is_empty();
-    listed
-        || line == "failures:"
-        || line.starts_with("test result: ")
-        || line.starts_with("running ")
-        || line.starts_with("test ") && line.ends_with(" ... FAILED")
-}
-
 /// Returns the target of each list of failed tests, as cargo's rerun command names it: `-p app --lib`, `--test it`.
 ///
 /// `ends` are the ends of the lists. The target follows or is on the other stream, and is empty if unknown.
-pub(super) fn targets<'a>(sheet: &FormatInput<'a>, ends: &[usize]) -> Vec<&'a str> {
-    let own = to_rerun(sheet.own, false);
+pub(super) fn targets<'a>(input: &FormatInput<'a>, ends: &[usize]) -> Vec<&'a str> {
+    let own = failed_targets(input.own, false);
     if own.is_empty() && !ends.is_empty() {
         // Across two streams, only the order shows which parts belong together.
-        let told = [false, true].map(|may_be_glued| to_rerun(sheet.beside, may_be_glued));
+        let told = [false, true].map(|may_be_glued| failed_targets(input.beside, may_be_glued));
         let told = told.into_iter().find(|told| told.len() == ends.len()).unwrap_or_default();
         return told.into_iter().map(|(_, target)| target).collect();
     }
@@ -148,14 +127,14 @@ pub(super) fn targets<'a>(sheet: &FormatInput<'a>, ends: &[usize]) -> Vec<&'a st
 
 /// Returns the targets with failed tests, and the lines that name them; a binary that died left no list. A test's
 /// output without a line feed may precede the name.
-fn to_rerun(own: Lines<'_>, may_be_glued: bool) -> Vec<(usize, &str)> {
+fn failed_targets(own: LineIndex<'_>, may_be_glued: bool) -> Vec<(usize, &str)> {
     /// Maximum distance of a cause, in lines.
     const CAUSE: usize = 4;
     let begins = |at: &usize| may_be_glued || own.firsts[*at] == b'e';
     let quoted = (0..own.lines.len()).filter(begins).map(|at| (at, own.lines[at]));
     let failed = quoted.filter(|(_, line)| line.ends_with(['`', '\''])).filter_map(|(at, line)| {
         let (said, target) = line.rsplit_once(", to rerun pass ")?;
-        if !RERUN.iter().any(|it| said == *it || may_be_glued && said.ends_with(it)) {
+        if !RERUN.iter().any(|begin| said == *begin || may_be_glued && said.ends_with(begin)) {
             return None;
         }
         let cause = own.lines[at + 1..].iter().take(CAUSE).take_while(|line| !line.starts_with("error: "));
@@ -166,12 +145,12 @@ fn to_rerun(own: Lines<'_>, may_be_glued: bool) -> Vec<(usize, &str)> {
 }
 
 /// Returns the names in the list that ends here, with their blocks, in the order of the blocks: the list is sorted.
-fn listed<'a, 'b>(
+fn failures_in_list<'a, 'b>(
     lines: &'b [&'a str],
     blocks: &BTreeMap<&str, &'b [&'a str]>,
     beside: &BTreeMap<&str, &'b [&'a str]>,
 ) -> Vec<(&'a str, &'b [&'a str])> {
-    let names = look_back(lines).skip_while(|line| line.is_empty());
+    let names = scan_back(lines).skip_while(|line| line.is_empty());
     let names = names.map_while(|line| line.strip_prefix("    ")).map(str::trim_end);
     let block = |name: &str| {
         let own = blocks.get(name).map(|block| (0, *block));
@@ -187,7 +166,7 @@ fn listed<'a, 'b>(
 }
 
 /// Adds a binary that a signal ended, or that exited with an unusual code, if the test is unknown.
-fn died(line: &str, file: &str, found: &mut FailureCollector<'_>) {
+fn push_death(line: &str, file: &str, collector: &mut FailureCollector<'_>) {
     static DEATH: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"`(?P<program>[^`\s]*?)(?:-[0-9a-f]{16})?(?:\.exe)?(?: [^`]*)?` \((?:signal: \d+, (?P<signal>\w+).*|exit (?:status|code): (?P<code>\S+))\)").expect("well formed")
     });
@@ -195,12 +174,13 @@ fn died(line: &str, file: &str, found: &mut FailureCollector<'_>) {
     let program = death["program"].rsplit(['/', '\\']).next().unwrap_or_default();
     // Deaths of the build script and the compiler are the compiler's errors; 101 means a list of failed tests.
     if matches!(program, "rustc" | "build-script-build" | "clippy-driver")
-        || death.name("code").is_some_and(|it| it.as_str() == "101")
+        || death.name("code").is_some_and(|code| code.as_str() == "101")
     {
         return;
     }
-    let kind =
-        death.name("signal").map_or_else(|| format!("exit {}", &death["code"]), |it| it.as_str().to_owned());
+    let kind = death
+        .name("signal")
+        .map_or_else(|| format!("exit {}", &death["code"]), |signal| signal.as_str().to_owned());
     let draft = RawFailure::process(TOOL, &kind, &[]).about(program).message(line);
-    found.push(draft.at(file, None).about(program));
+    collector.push(draft.at(file, None).about(program));
 }

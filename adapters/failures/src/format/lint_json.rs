@@ -5,8 +5,7 @@
 
 use serde_json::Value;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::FormatInput;
+use super::{FailureCollector, FormatInput, RawFailure};
 
 /// A diagnostic and its severity.
 struct Problem {
@@ -15,16 +14,16 @@ struct Problem {
 }
 
 /// Reads every document; warnings count only if there are no errors.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let mut problems = Vec::new();
-    for document in sheet.documents() {
+    for document in input.documents() {
         walk(&document, "", &mut problems);
     }
     let errors = problems.iter().any(|problem| problem.is_error);
     problems
         .into_iter()
         .filter(|problem| problem.is_error || !errors)
-        .for_each(|problem| found.push(problem.draft));
+        .for_each(|problem| collector.push(problem.draft));
 }
 
 fn walk(value: &Value, file: &str, problems: &mut Vec<Problem>) {
@@ -41,7 +40,7 @@ fn walk(value: &Value, file: &str, problems: &mut Vec<Problem>) {
                 .or_else(|| Some(posn(value)?.0))
                 .or_else(|| place["caret"]["file"].as_str())
                 .or_else(|| place["symbolic"]["key"]["Local"]["verbatim_path"].as_str())
-                .filter(|it| !it.contains('\n'));
+                .filter(|text| !text.contains('\n'));
             let file = inner.unwrap_or(file);
             if let Some(problem) = problem(value, file) {
                 problems.push(problem);
@@ -68,7 +67,7 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
     let messages =
         ["message", "text", "Text", "description", "issue_text", "ruleDescription", "desc", "typo"];
     let mut told = messages.iter().filter_map(|name| value[*name].as_str());
-    let message = told.clone().find(|it| !it.is_empty()).or_else(|| told.next())?;
+    let message = told.clone().find(|text| !text.is_empty()).or_else(|| told.next())?;
     let place = &value["locations"][0];
     let positions = [
         &value["line"],
@@ -150,9 +149,11 @@ fn problem(value: &Value, file: &str) -> Option<Problem> {
         &value["labels"][0]["span"]["column"],
         &value["location"]["start"]["column"],
     ];
-    let ranged = || [&start["character"], &start["col"]].into_iter().find_map(Value::as_u64).map(|it| it + 1);
+    let ranged =
+        || [&start["character"], &start["col"]].into_iter().find_map(Value::as_u64).map(|number| number + 1);
     let column = columns.into_iter().find_map(Value::as_u64).or_else(ranged);
-    let draft = draft.shown_at(column.and_then(|column| u32::try_from(column).ok()), "").warning(!is_error);
+    let draft =
+        draft.with_column(column.and_then(|column| u32::try_from(column).ok()), "").warning(!is_error);
     let shown = format!("{} {}", draft.kind, message.trim());
     Some(Problem { draft: draft.message(shown.trim()), is_error })
 }

@@ -13,7 +13,7 @@ pub(super) struct Position<'a> {
 }
 
 impl<'a> Position<'a> {
-    pub(super) fn of(line: &'a str) -> Option<Self> {
+    pub(super) fn parse(line: &'a str) -> Option<Self> {
         /// Maximum number of marks before and between the numbers.
         const MARKS: usize = 8;
         let marks = memchr::memchr2_iter(b':', b'(', line.as_bytes()).take(MARKS);
@@ -44,19 +44,19 @@ struct Place<'a> {
 /// Takes `12:3: `, `12.3-14.5: ` or `12 ` off a text.
 fn behind_colon(text: &str) -> Option<Place<'_>> {
     let (line, mut behind) = leading_number(text)?;
-    let (mut column, mut found) = ("", said(line, "", behind));
+    let (mut column, mut found) = ("", with_message(line, "", behind));
     while let Some((next, rest)) = behind.strip_prefix([':', '.', ',', '-']).and_then(leading_number) {
         column = if column.is_empty() { next } else { column };
         behind = rest;
         // As many numbers as possible belong to the position, as long as a message remains.
-        found = said(line, column, behind).or(found);
+        found = with_message(line, column, behind).or(found);
     }
     found
 }
 
 /// Returns a place and the message after it, if that is not only numbers: a range or a timestamp is not a message.
-fn said<'a>(line: &'a str, column: &'a str, behind: &'a str) -> Option<Place<'a>> {
-    let (is_apart, said) = apart(behind)?;
+fn with_message<'a>(line: &'a str, column: &'a str, behind: &'a str) -> Option<Place<'a>> {
+    let (is_apart, said) = split_message(behind)?;
     let is_of_numbers = |byte: u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.' | b',' | b'-');
     let is_said = is_apart || !said.bytes().all(is_of_numbers);
     is_said.then_some(Place { line, column, is_sure: is_apart || !column.is_empty(), said })
@@ -67,14 +67,14 @@ fn in_brackets(text: &str) -> Option<Place<'_>> {
     let (numbers, behind) = text.split_once(')')?;
     let (line, more) = numbers.split_once(',').map_or((numbers, None), |(line, more)| (line, Some(more)));
     let more = more.map(|more| more.strip_prefix(' ').unwrap_or(more));
-    let (is_apart, said) = apart(behind)?;
+    let (is_apart, said) = split_message(behind)?;
     let are_numbers = is_number(line) && more.is_none_or(|more| more.split(',').all(is_number));
     let column = more.and_then(|more| more.split(',').next()).unwrap_or_default();
     are_numbers.then_some(Place { line, column, is_sure: is_apart, said })
 }
 
 /// Removes the colon and the spaces before a message, and returns whether there are spaces.
-fn apart(text: &str) -> Option<(bool, &str)> {
+fn split_message(text: &str) -> Option<(bool, &str)> {
     let behind = text.strip_prefix(':');
     let told = behind.unwrap_or(text);
     let said = told.trim_start_matches(' ');
@@ -130,7 +130,8 @@ mod tests {
     use super::*;
 
     fn check(line: &str, expected: Option<(&str, Option<u32>, Option<u32>, &str)>) {
-        let found = Position::of(line).map(|it| (it.file, it.line, it.column, it.said));
+        let found = Position::parse(line)
+            .map(|position| (position.file, position.line, position.column, position.said));
         assert_eq!(found, expected, "{line:?}");
     }
 
@@ -169,7 +170,7 @@ mod tests {
 
     #[test]
     fn possible_search_match_is_not_sure() {
-        let is_sure = |line: &str| Position::of(line).map(|it| it.is_sure);
+        let is_sure = |line: &str| Position::parse(line).map(|position| position.is_sure);
         for line in ["a.c:3: x", "a.c:3:5:x", "a.c:3:99999999999:x", "a.ts(3): x"] {
             assert_eq!(is_sure(line), Some(true), "{line}");
         }

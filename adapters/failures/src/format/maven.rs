@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:\[(?:ERROR|WARNING)\] +)?(?P<name>\S.*?)\s+(?:--\s+)?Time elapsed: [\d.,]+ s(?:ec)?\s+<<< (?:FAILURE|ERROR)!$").expect("well formed")
@@ -21,11 +20,11 @@ static JAVAC: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads tests, or the errors of the compiler, or the reason why a goal failed.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
-    let before = found.len();
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
+    let before = collector.len();
     let mut class = "";
-    for (at, line) in sheet.marked() {
+    for (at, line) in input.marked() {
         let is_suite = line.contains("Tests run: ");
         if let Some(suite) = is_suite.then(|| SUITE.captures(line)).flatten() {
             class = suite.name("class").map_or("", |class| class.as_str());
@@ -43,24 +42,24 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
                 _ => format!("{class}.{name}"),
             };
             let draft = RawFailure::test("surefire", &full, block);
-            found.push(draft.headed(name));
+            collector.push(draft.with_heading(name));
         }
     }
-    for (at, line) in sheet.starting(b"[").filter(|(_, line)| line.starts_with("[ERROR] ")) {
+    for (at, line) in input.starting(b"[").filter(|(_, line)| line.starts_with("[ERROR] ")) {
         // Most of them have no position in brackets.
         if line.contains(":[")
             && let Some(error) = JAVAC.captures(line)
         {
-            compiled(&error, &lines[at + 1..], line, found);
+            read_error(&error, &lines[at + 1..], line, collector);
         }
     }
-    if found.len() == before {
-        goal(lines, found);
+    if collector.len() == before {
+        goal(lines, collector);
     }
 }
 
 /// Reads an error of the compiler; its details are indented on the lines below.
-fn compiled(error: &regex::Captures<'_>, below: &[&str], line: &str, found: &mut FailureCollector<'_>) {
+fn read_error(error: &regex::Captures<'_>, below: &[&str], line: &str, collector: &mut FailureCollector<'_>) {
     let below: Vec<&str> = below
         .iter()
         .filter_map(|line| line.strip_prefix("[ERROR] ").or(Some(*line)))
@@ -69,20 +68,20 @@ fn compiled(error: &regex::Captures<'_>, below: &[&str], line: &str, found: &mut
         .collect();
     let about = format!("{} {}", &error["what"], below.join(" "));
     let message = format!("{line}\n{}", below.join("\n"));
-    found.push(
+    collector.push(
         RawFailure::diagnostic("javac", &error["file"], error["line"].parse().ok(), about.trim())
             .message(&message),
     );
 }
 
 /// Reads a goal that failed for a reason other than tests or sources.
-fn goal(lines: &[&str], found: &mut FailureCollector<'_>) {
+fn goal(lines: &[&str], collector: &mut FailureCollector<'_>) {
     let failed = lines.iter().find(|line| line.starts_with("[ERROR] Failed to execute goal "));
     let Some(told) = failed.and_then(|line| line.strip_prefix("[ERROR] Failed to execute goal ")) else {
         return;
     };
     if !told.contains("There are test failures") && !told.contains("Compilation failure") {
-        found.push(
+        collector.push(
             RawFailure::diagnostic("maven", "", None, told.split(" -> [Help").next().unwrap_or(told))
                 .kind("goal"),
         );

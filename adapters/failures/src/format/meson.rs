@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, nextest};
+use super::{FailureCollector, FormatInput, RawFailure, nextest};
 
 static ENDED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s*\d+/\d+ (?P<name>\S.*?) +(?P<status>FAIL|ERROR|TIMEOUT|UNEXPECTEDPASS|INTERRUPT) +[\d.]+ ?s(?: +(?P<how>\S.*))?$")
@@ -14,10 +13,10 @@ static ENDED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every test that did not pass; the list at the end repeats them.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let mut told = BTreeSet::new();
-    for line in sheet.lines {
-        let Some(ended) = may_be_ended(line).then(|| ENDED.captures(line)).flatten() else { continue };
+    for line in input.lines {
+        let Some(ended) = may_be_result(line).then(|| ENDED.captures(line)).flatten() else { continue };
         if !told.insert(ended["name"].to_owned()) {
             continue;
         }
@@ -25,11 +24,11 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let how = ended.name("how").map_or("", |how| how.as_str());
         let draft =
             RawFailure::test("meson", &ended["name"], &[]).kind(&status).about(how).message(line.trim());
-        found.push(nextest::process_kind(draft, &ended["status"], how));
+        collector.push(nextest::process_kind(draft, &ended["status"], how));
     }
 }
 
 /// Tells most lines apart without the pattern.
-fn may_be_ended(line: &str) -> bool {
+fn may_be_result(line: &str) -> bool {
     line.trim_start().starts_with(|c: char| c.is_ascii_digit())
 }

@@ -4,20 +4,18 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::message::exception;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, numbered_items, until};
+use super::{FailureCollector, FormatInput, RawFailure, exception, numbered_items, until};
 
 const TOOL: &str = "minitest";
 
 /// Reads the numbered list. An item begins with `Failure:` or `Error:`, to which test-unit adds the test. minitest
 /// prints its list after the total time; a list above that line was printed by a test.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let (begins, ends) = (|line: &str| line.starts_with("Run options: "), is_finished);
-    for run in sheet.own.runs(b"RF", begins, ends) {
-        let counted = sheet.marked_within(run.clone()).rfind(|(_, line)| counts(line));
+    for run in input.own.runs(b"RF", begins, ends) {
+        let counted = input.marked_within(run.clone()).rfind(|(_, line)| counts(line));
         if let Some((end, _)) = counted {
-            read_run(&sheet.lines[run.start..end], found);
+            read_run(&input.lines[run.start..end], collector);
         }
     }
 }
@@ -30,37 +28,38 @@ fn is_finished(line: &str) -> bool {
     line.starts_with("Finished in ")
 }
 
-fn read_run(lines: &[&str], found: &mut FailureCollector<'_>) {
-    let before = found.len();
+fn read_run(lines: &[&str], collector: &mut FailureCollector<'_>) {
+    let before = collector.len();
     let finished = lines.iter().rposition(|line| is_finished(line)).unwrap_or_default();
     for start in [finished, 0] {
-        if found.len() == before {
-            list(lines, start, found);
+        if collector.len() == before {
+            list(lines, start, collector);
         }
     }
-    if found.len() == before {
-        inline(lines, found);
-        test_unit(lines, found);
+    if collector.len() == before {
+        inline(lines, collector);
+        test_unit(lines, collector);
     }
 }
 
-fn list(lines: &[&str], start: usize, found: &mut FailureCollector<'_>) {
+fn list(lines: &[&str], start: usize, collector: &mut FailureCollector<'_>) {
     for item in numbered_items::items(lines, start, |line| start == 0 && is_finished(line)) {
-        if item.head.starts_with("Skipped") || of_test_unit(item.head, item.body, found) {
+        if item.head.starts_with("Skipped") || of_test_unit(item.head, item.body, collector) {
             continue;
         }
         let (mut head, mut body) = (item.head, item.body);
-        while let Some(at) = again(body) {
-            failed(head, &body[..at], found);
+        while let Some(at) = second_failure(body) {
+            push_failure(head, &body[..at], collector);
             (head, body) = (body[at], &body[at + 1..]);
         }
-        failed(head, body, found);
+        push_failure(head, body, collector);
     }
 }
 
 /// Returns the position of a second failure of the same test, without a number: its teardown failed, too.
-fn again(body: &[&str]) -> Option<usize> {
-    let name = |title: &str| placed(title.trim_end_matches(':')).map_or(title.len(), |(name, ..)| name.len());
+fn second_failure(body: &[&str]) -> Option<usize> {
+    let name =
+        |title: &str| split_place(title.trim_end_matches(':')).map_or(title.len(), |(name, ..)| name.len());
     let title = body.first()?;
     let name = title[..name(title)].trim_end_matches(':');
     let is_same = |title: &&str| title.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', ' ']));
@@ -72,17 +71,17 @@ fn again(body: &[&str]) -> Option<usize> {
 }
 
 /// Reads the failures of test-unit, each between two rules.
-fn test_unit(lines: &[&str], found: &mut FailureCollector<'_>) {
+fn test_unit(lines: &[&str], collector: &mut FailureCollector<'_>) {
     let is_rule = |line: &str| line.starts_with("====");
     for at in (1..lines.len()).filter(|at| is_rule(lines[at - 1])) {
-        of_test_unit(lines[at], until(lines, at + 1, is_rule), found);
+        of_test_unit(lines[at], until(lines, at + 1, is_rule), collector);
     }
 }
 
 /// Reads a failure of test-unit: `Failure: test_adds(CartTest)`, the place, the source text around it, and the message.
 ///
 /// A custom message precedes the place; a one-line message follows the name. Returns whether the block is a failure.
-fn of_test_unit(head: &str, block: &[&str], found: &mut FailureCollector<'_>) -> bool {
+fn of_test_unit(head: &str, block: &[&str], collector: &mut FailureCollector<'_>) -> bool {
     static HEAD: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?P<how>Failure|Error): (?:(?P<test>test.*?)\((?P<class>[^()]+)\)(?:: (?P<told>\S.*)|:?)|(?P<suite>[A-Z]\w*(?:::\w+)*): (?P<said>[A-Z]\S*: .*))$")
             .expect("well formed")
@@ -111,24 +110,24 @@ fn of_test_unit(head: &str, block: &[&str], found: &mut FailureCollector<'_>) ->
     let told = head.name("told").or(head.name("said")).map(|told| told.as_str()).into_iter().chain(told);
     let told = told.filter(|line| !SOURCE.is_match(line) && !PLACE.is_match(line)).map(str::trim);
     let body: Vec<&str> = std::iter::once(title.as_str()).chain(told).collect();
-    failed(&head["how"], &body, found);
+    push_failure(&head["how"], &body, collector);
     true
 }
 
 /// Reads the immediate failures of Rails, without numbers, each followed by the command that reruns the test.
-fn inline(lines: &[&str], found: &mut FailureCollector<'_>) {
+fn inline(lines: &[&str], collector: &mut FailureCollector<'_>) {
     for (at, head) in lines.iter().enumerate().filter(|(_, line)| matches!(**line, "Failure:" | "Error:")) {
         let again = |line: &str| line.starts_with("bin/rails test ") || line.starts_with("rails test ");
-        failed(head, until(lines, at + 1, again), found);
+        push_failure(head, until(lines, at + 1, again), collector);
     }
 }
 
 /// Reads the lines below a head.
-fn failed(head: &str, body: &[&str], found: &mut FailureCollector<'_>) {
+fn push_failure(head: &str, body: &[&str], collector: &mut FailureCollector<'_>) {
     let Some((title, body)) = body.split_first() else { return };
     // `Class#test [file:line]:`, or `Class#test:` and an exception below.
     let title = title.trim_end_matches(':');
-    let (name, file, number) = placed(title).unwrap_or((title, "", ""));
+    let (name, file, number) = split_place(title).unwrap_or((title, "", ""));
     let body: Vec<&str> = body.iter().copied().take_while(|line| !is_frame(line)).collect();
     let mut draft = RawFailure::test(TOOL, name, &body);
     if head.starts_with("Failure") && draft.kind.is_empty() {
@@ -137,11 +136,12 @@ fn failed(head: &str, body: &[&str], found: &mut FailureCollector<'_>) {
     if let Some((kind, _)) = body.first().and_then(|line| exception(line)) {
         draft = draft.kind(kind).about(body[0]);
     }
-    found.push(if file.is_empty() { draft } else { draft.at(file, number.parse().ok()) }.headed(title));
+    collector
+        .push(if file.is_empty() { draft } else { draft.at(file, number.parse().ok()) }.with_heading(title));
 }
 
 /// Splits `name [file:line]`; the name may have brackets, too.
-fn placed(title: &str) -> Option<(&str, &str, &str)> {
+fn split_place(title: &str) -> Option<(&str, &str, &str)> {
     let (name, place) = title.strip_suffix(']')?.rsplit_once(" [")?;
     let (file, number) = place.rsplit_once(':')?;
     number.bytes().all(|byte| byte.is_ascii_digit()).then_some((name, file, number))

@@ -20,7 +20,10 @@ const RUNNERS: [Runner; 2] = [
 pub(crate) fn places(lines: &[&str], marks: &Prefilter) -> Vec<(usize, usize)> {
     let mut glued: Vec<(usize, usize)> = Vec::new();
     for Runner { format, own, ends } in RUNNERS {
-        let marked = FORMATS.iter().position(|it| it.name == format).map_or(&[][..], |at| marks.of(at));
+        let marked = FORMATS
+            .iter()
+            .position(|known| known.name == format)
+            .map_or(&[][..], |at| marks.marked_lines(at));
         // If every line has a prefix, the prefix is from a wrapper.
         if marked.iter().any(|at| lines[*at].starts_with(own)) {
             glued.extend(marked.iter().filter_map(|at| Some((*at, place(lines[*at], ends)?))));

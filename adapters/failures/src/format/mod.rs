@@ -1,6 +1,6 @@
 //! The formats, one file each: where a tool reports failures, and how it names them.
 //!
-//! A reader scans the lines once and finds the block of each failure. [`message`](super::reason) reads the content of
+//! A reader scans the lines once and finds the block of each failure. [`message`](super::message) reads the content of
 //! the block. A reader is called if the output may be in its format, and must check that itself: lines that a passing
 //! test printed must not become failures.
 
@@ -63,6 +63,7 @@ pub(super) mod knip;
 pub(super) mod kotlin;
 pub(super) mod libcheck;
 pub(super) mod libtest;
+mod libtest_lines;
 pub(super) mod lint_json;
 mod location;
 pub(super) mod maven;
@@ -133,84 +134,33 @@ use memchr::memmem;
 use regex::Regex;
 use serde_json::Value;
 
+use super::collector::FailureCollector;
+use super::ending::{OnTest, TestOutcome};
+use super::line_index::{LineIndex, places};
+use super::message::exception;
+use super::parts::MaskingStyle;
+use super::raw_failure::RawFailure;
+use super::words::{
+    begins, indentation, is_decimal, is_frame, is_number, is_parent, leading_number, numbered,
+};
 use super::work;
-
-/// The lines of a stream.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Lines<'a> {
-    /// Each of them.
-    pub(super) lines: &'a [&'a str],
-    /// The first byte of each line, to find lines with the same beginning by a search for a byte.
-    pub(super) firsts: &'a [u8],
-    /// The first byte of each line that is not whitespace, for lines that may be indented.
-    pub(super) begins: &'a [u8],
-}
-
-impl<'a> Lines<'a> {
-    /// Returns the lines that begin with one of these bytes (at most three), with their numbers.
-    pub(crate) fn starting(self, with: &[u8]) -> impl DoubleEndedIterator<Item = (usize, &'a str)> + use<'a> {
-        places(with, self.firsts).map(move |at| (at, self.lines[at]))
-    }
-
-    /// Returns the lines that begin with one of these bytes (at most three) after whitespace, with their numbers.
-    pub(crate) fn beginning(
-        self,
-        with: &[u8],
-    ) -> impl DoubleEndedIterator<Item = (usize, &'a str)> + use<'a> {
-        places(with, self.begins).map(move |at| (at, self.lines[at]))
-    }
-
-    /// Returns a range of the lines.
-    fn part(self, lines: Range<usize>) -> Self {
-        let Self { lines: all, firsts, begins } = self;
-        Self { lines: &all[lines.clone()], firsts: &firsts[lines.clone()], begins: &begins[lines] }
-    }
-
-    /// Returns the lines of each run of a tool; a run begins after the end of the previous one.
-    ///
-    /// The first and last line of a run begin with one of these bytes (at most three), perhaps after whitespace. A run
-    /// that a test starts is part of the test's run.
-    fn runs(
-        self,
-        with: &[u8],
-        begins: impl Fn(&str) -> bool,
-        ends: impl Fn(&str) -> bool,
-    ) -> Vec<Range<usize>> {
-        let (mut runs, mut start, mut depth, mut has_ended) = (Vec::new(), 0, 0_usize, false);
-        for (at, line) in self.beginning(with) {
-            if begins(line) {
-                if depth == 0 && has_ended {
-                    runs.push(start..at);
-                    (start, has_ended) = (at, false);
-                }
-                depth += 1;
-            } else if ends(line) {
-                depth = depth.saturating_sub(1);
-                has_ended = true;
-            }
-        }
-        runs.push(start..self.lines.len());
-        runs
-    }
-}
 
 /// The cleaned text of one stream or report.
 pub(super) struct FormatInput<'a> {
     /// All of it.
     pub(super) text: &'a str,
-    /// Its lines.
-    pub(super) own: Lines<'a>,
+    pub(super) own: LineIndex<'a>,
     /// The numbers of the lines with marks of the reader's format.
     pub(super) marked: &'a [usize],
     /// The lines of the other stream.
-    pub(super) beside: Lines<'a>,
+    pub(super) beside: LineIndex<'a>,
 }
 
 /// Gives access to the lines, which readers use most.
 impl<'a> Deref for FormatInput<'a> {
-    type Target = Lines<'a>;
+    type Target = LineIndex<'a>;
 
-    fn deref(&self) -> &Lines<'a> {
+    fn deref(&self) -> &LineIndex<'a> {
         &self.own
     }
 }
@@ -324,12 +274,6 @@ impl<'a> FormatInput<'a> {
     }
 }
 
-/// Returns the positions of these bytes, at most three.
-pub(super) fn places<'b>(of: &[u8], bytes: &'b [u8]) -> impl DoubleEndedIterator<Item = usize> + use<'b> {
-    let byte = |at: usize| of[at.min(of.len() - 1)];
-    memchr::memchr3_iter(byte(0), byte(1), byte(2), bytes)
-}
-
 /// Returns the lines from `start` up to the first that ends the block, as far as the budget of the reader allows.
 fn until<'s, 'a>(lines: &'s [&'a str], start: usize, ends: impl Fn(&str) -> bool) -> &'s [&'a str] {
     let rest = within_budget(&lines[start.min(lines.len())..]);
@@ -339,12 +283,12 @@ fn until<'s, 'a>(lines: &'s [&'a str], start: usize, ends: impl Fn(&str) -> bool
 }
 
 /// Iterates over lines as far as the budget of the reader allows.
-fn look<'s, 'a>(lines: &'s [&'a str]) -> impl Iterator<Item = &'s &'a str> {
+fn scan<'s, 'a>(lines: &'s [&'a str]) -> impl Iterator<Item = &'s &'a str> {
     lines.iter().take_while(|_| work::step())
 }
 
 /// Iterates backwards over lines as far as the budget of the reader allows.
-fn look_back<'s, 'a>(lines: &'s [&'a str]) -> impl Iterator<Item = &'s &'a str> {
+fn scan_back<'s, 'a>(lines: &'s [&'a str]) -> impl Iterator<Item = &'s &'a str> {
     lines.iter().rev().take_while(|_| work::step())
 }
 

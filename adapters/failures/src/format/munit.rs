@@ -5,10 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::message::exception;
-use super::super::parts::MaskingStyle;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, look, until};
+use super::{FailureCollector, FormatInput, MaskingStyle, RawFailure, exception, scan, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:\[\w+\] )?==> X (?P<name>.+?) +(?:[\d.]+m?s )?(?P<said>[\w.$]+\.\w*(?:Exception|Error|Failure)\w*(?:: .*)?)$")
@@ -21,22 +18,22 @@ static JUNIT: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads each test that failed; where no framework names one, the classes.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let is_first = found.is_empty();
-    let before = found.len();
-    for (at, line) in sheet.marked() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let is_first = collector.is_empty();
+    let before = collector.len();
+    for (at, line) in input.marked() {
         if let Some(failed) = FAILED.captures(line) {
-            found.push(munit(&failed["name"], &failed["said"], until(sheet.lines, at + 1, is_end)));
+            collector.push(munit(&failed["name"], &failed["said"], until(input.lines, at + 1, is_end)));
         } else if let Some(failed) = JUNIT.captures(line) {
-            let stack = look(&sheet.lines[at + 1..]).map_while(|line| line.strip_prefix("[error]     at "));
+            let stack = scan(&input.lines[at + 1..]).map_while(|line| line.strip_prefix("[error]     at "));
             let stack: Vec<String> = stack.map(|place| format!("    at {place}")).collect();
             let said = failed.name("said").map_or("", |said| said.as_str());
             let block: Vec<&str> = [said].into_iter().chain(stack.iter().map(String::as_str)).collect();
-            found.push(RawFailure::test("junit", &failed["name"], &block));
+            collector.push(RawFailure::test("junit", &failed["name"], &block));
         }
     }
-    if is_first && found.len() == before {
-        classes(sheet, found);
+    if is_first && collector.len() == before {
+        classes(input, collector);
     }
 }
 
@@ -60,10 +57,10 @@ fn munit(name: &str, said: &str, below: &[&str]) -> RawFailure {
 }
 
 /// Reads the list of the classes in which something failed.
-fn classes(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let Some(start) = sheet.lines.iter().rposition(|line| *line == "[error] Failed tests:") else { return };
-    let names = sheet.lines[start + 1..].iter().map_while(|line| line.strip_prefix("[error] "));
+fn classes(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let Some(start) = input.lines.iter().rposition(|line| *line == "[error] Failed tests:") else { return };
+    let names = input.lines[start + 1..].iter().map_while(|line| line.strip_prefix("[error] "));
     for name in names.take_while(|name| name.starts_with([' ', '\t'])) {
-        found.push(RawFailure::test("sbt", name.trim(), &[]).message(name.trim()));
+        collector.push(RawFailure::test("sbt", name.trim(), &[]).message(name.trim()));
     }
 }

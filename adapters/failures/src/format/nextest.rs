@@ -5,10 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::parts::MaskingStyle;
-use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::{is_decimal, is_number};
-use super::{FormatInput, Lines, libtest, until};
+use super::{FailureCollector, FormatInput, LineIndex, MaskingStyle, RawFailure, libtest_lines, until};
 
 const TOOL: &str = "cargo-nextest";
 
@@ -22,13 +20,15 @@ struct Status<'a> {
 }
 
 impl<'a> Status<'a> {
-    fn of(line: &'a str) -> Option<Self> {
+    fn parse(line: &'a str) -> Option<Self> {
         let told = line.trim_start();
         if told.len() == line.len() {
             return None;
         }
-        let tried =
-            told.strip_prefix("TRY ").and_then(|it| it.split_once(' ')).filter(|(count, _)| is_number(count));
+        let tried = told
+            .strip_prefix("TRY ")
+            .and_then(|rest| rest.split_once(' '))
+            .filter(|(count, _)| is_number(count));
         let told = tried.map_or(told, |(_, told)| told);
         // A capitalized word ends before the time. Most lines have none, so this check rejects them quickly.
         let end = told.find(|c: char| !c.is_ascii_uppercase() && !matches!(c, ' ' | '+'))?;
@@ -36,8 +36,10 @@ impl<'a> Status<'a> {
         let (time, test) = rest.split_once("s]")?;
         let (time, test) =
             (time.trim_start_matches([' ', '>']), test.strip_prefix(' ')?.trim_start_matches(' '));
-        let counted =
-            test.strip_prefix('(').and_then(|it| it.split_once(") ")).filter(|(count, _)| is_count(count));
+        let counted = test
+            .strip_prefix('(')
+            .and_then(|rest| rest.split_once(") "))
+            .filter(|(count, _)| is_count(count));
         let (binary, name) =
             counted.map_or(test, |(_, test)| test).trim_start_matches(' ').split_once(' ')?;
         let is_status =
@@ -63,28 +65,28 @@ fn is_word(text: &str) -> bool {
 }
 
 /// Reads every test whose last status is a failure.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for run in sheet.own.runs(b"S", is_start, is_summary) {
-        read_run(sheet.own.part(run), found);
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for run in input.own.runs(b"S", is_start, is_summary) {
+        read_run(input.own.part(run), collector);
     }
 }
 
-fn read_run(own: Lines<'_>, found: &mut FailureCollector<'_>) {
+fn read_run(own: LineIndex<'_>, collector: &mut FailureCollector<'_>) {
     let lines = own.lines;
-    let Some(Said { summary, above, below }) = Said::of(own) else { return };
-    let failed = failed(&above, &below);
+    let Some(Results { summary, above, below }) = Results::find(own) else { return };
+    let failed = failed_tests(&above, &below);
     let (mut told, mut begun) = (BTreeSet::new(), BTreeMap::new());
     // The output of a test is printed when it ends, below the summary, or both.
     for (at, line) in above.iter().chain(&below).copied() {
-        if let Some(test) = Some(line).filter(|_| own.begins[at] == b'S').and_then(started) {
+        if let Some(test) = Some(line).filter(|_| own.begins[at] == b'S').and_then(started_test) {
             begun.insert(test, at + 1);
             continue;
         }
-        let Some(status) = Some(line).filter(|line| !passes(line)).and_then(Status::of) else {
+        let Some(status) = Some(line).filter(|line| !is_pass_line(line)).and_then(Status::parse) else {
             continue;
         };
         let test @ (binary, name) = status.test();
-        if !failed.contains(&test) || passed(status.word) {
+        if !failed.contains(&test) || is_passing_status(status.word) {
             continue;
         }
         // Output that is not captured precedes the result of the test.
@@ -95,19 +97,19 @@ fn read_run(own: Lines<'_>, found: &mut FailureCollector<'_>) {
         if block.iter().all(|line| line.trim().is_empty()) {
             continue;
         }
-        found.printed(block);
+        collector.add_printed(block);
         let block: Vec<&str> = block.iter().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
         if told.insert(test) {
-            let draft = RawFailure::test(TOOL, name, &reason(&block, name)).within(binary);
+            let draft = RawFailure::test(TOOL, name, &failure_reason(&block, name)).with_test_file(binary);
             let draft = process_kind(draft, status.word, &block.join("\n"));
-            found.push(draft.headed(line.trim()));
+            collector.push(draft.with_heading(line.trim()));
         }
     }
-    for status in below.iter().filter_map(|(_, line)| Status::of(line)) {
+    for status in below.iter().filter_map(|(_, line)| Status::parse(line)) {
         let test @ (binary, name) = status.test();
         if failed.contains(&test) && !told.contains(&test) {
-            let draft = RawFailure::test(TOOL, name, &[]).within(binary).message(status.line.trim());
-            found.push(process_kind(draft, status.word, ""));
+            let draft = RawFailure::test(TOOL, name, &[]).with_test_file(binary).message(status.line.trim());
+            collector.push(process_kind(draft, status.word, ""));
         }
     }
 }
@@ -121,9 +123,9 @@ fn ends(line: &str) -> bool {
 }
 
 /// Returns the reason for a failed test: its panic, the panic of another thread, the returned error, else its output.
-fn reason<'a>(block: &[&'a str], name: &str) -> Vec<&'a str> {
+fn failure_reason<'a>(block: &[&'a str], name: &str) -> Vec<&'a str> {
     let panics = |line: &str| line.contains("panicked at ");
-    let own = |line: &str| panics(line) && libtest::thread(line) == Some(name);
+    let own = |line: &str| panics(line) && libtest_lines::panicked_thread(line) == Some(name);
     // The test may have caught earlier panics.
     let panic =
         block.iter().rposition(|line| own(line)).or_else(|| block.iter().position(|line| panics(line)));
@@ -138,22 +140,22 @@ fn reason<'a>(block: &[&'a str], name: &str) -> Vec<&'a str> {
         None if errors.iter().any(|line| !line.trim().is_empty()) => errors.to_vec(),
         None => shown
             .iter()
-            .filter(|line| !is_stream(line, "stdout ───") && !libtest::is_own(line))
+            .filter(|line| !is_stream(line, "stdout ───") && !libtest_lines::is_of_list(line))
             .copied()
             .collect(),
     }
 }
 
 /// The last summary, and the lines above and below it that may report a test, with their numbers.
-struct Said<'a> {
+struct Results<'a> {
     summary: usize,
     above: Vec<(usize, &'a str)>,
     below: Vec<(usize, &'a str)>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> Results<'a> {
     /// Finds the summary and these lines, if there is a summary.
-    fn of(own: Lines<'a>) -> Option<Self> {
+    fn find(own: LineIndex<'a>) -> Option<Self> {
         let (summary, _) = own.beginning(b"S").rfind(|(_, line)| is_summary(line))?;
         // Every line that reports a test begins with a word in capitals.
         let begins = own.firsts.iter().zip(own.begins).enumerate();
@@ -175,36 +177,38 @@ fn is_summary(line: &str) -> bool {
 }
 
 /// Returns the names of the tests whose last result is a failure.
-pub(super) fn failed_names(own: Lines<'_>) -> BTreeSet<&str> {
-    let failed = Said::of(own).map(|said| failed(&said.above, &said.below)).unwrap_or_default();
+pub(super) fn failed_names(own: LineIndex<'_>) -> BTreeSet<&str> {
+    let failed = Results::find(own).map(|said| failed_tests(&said.above, &said.below)).unwrap_or_default();
     failed.into_iter().map(|(_, name)| name).collect()
 }
 
 /// Returns the tests that the summary lists as failed, or the results above if nextest is configured to list none.
-fn failed<'a>(above: &[(usize, &'a str)], below: &[(usize, &'a str)]) -> BTreeSet<(&'a str, &'a str)> {
-    let failed = |lines: &[(usize, &'a str)]| -> BTreeSet<(&'a str, &'a str)> {
-        let ended = lines.iter().filter_map(|(_, line)| Status::of(line));
-        let last: BTreeMap<_, _> = ended.map(|status| (status.test(), !passed(status.word))).collect();
+fn failed_tests<'a>(above: &[(usize, &'a str)], below: &[(usize, &'a str)]) -> BTreeSet<(&'a str, &'a str)> {
+    let find_failed = |lines: &[(usize, &'a str)]| -> BTreeSet<(&'a str, &'a str)> {
+        let ended = lines.iter().filter_map(|(_, line)| Status::parse(line));
+        let last: BTreeMap<_, _> =
+            ended.map(|status| (status.test(), !is_passing_status(status.word))).collect();
         last.into_iter().filter(|(_, failed)| *failed).map(|(test, _)| test).collect()
     };
-    Some(failed(below)).filter(|listed| !listed.is_empty()).unwrap_or_else(|| failed(above))
+    Some(find_failed(below)).filter(|listed| !listed.is_empty()).unwrap_or_else(|| find_failed(above))
 }
 
 /// Returns the test in a start line, printed without capture: `START [  ] (1/10) app tests::adds`.
-fn started(line: &str) -> Option<(&str, &str)> {
+fn started_test(line: &str) -> Option<(&str, &str)> {
     let (_, counted) = line.trim_start().strip_prefix("START [")?.split_once(']')?;
     let counted = counted.trim_start();
-    let test =
-        counted.strip_prefix('(').map_or(Some(counted), |it| it.split_once(") ").map(|(_, test)| test))?;
+    let test = counted
+        .strip_prefix('(')
+        .map_or(Some(counted), |rest| rest.split_once(") ").map(|(_, test)| test))?;
     test.trim_end().split_once(' ')
 }
 
 fn is_status(line: &str) -> bool {
-    Status::of(line).is_some()
+    Status::parse(line).is_some()
 }
 
 /// Checks whether the output of a test follows a line: the older form of nextest does not indent it.
-pub(crate) fn shows(line: &str) -> bool {
+pub(crate) fn begins_output(line: &str) -> bool {
     let stream = line.strip_prefix("--- ").filter(|rest| rest.ends_with(" ---"));
     stream.is_some_and(|rest| rest.contains("STDOUT: ") || rest.contains("STDERR: "))
 }
@@ -219,12 +223,12 @@ pub(crate) fn is_own(line: &str) -> bool {
 }
 
 /// Checks whether a line reports a passed test, as most do.
-fn passes(line: &str) -> bool {
+fn is_pass_line(line: &str) -> bool {
     line.trim_ascii_start().starts_with("PASS [")
 }
 
 /// Checks whether a status means that a test passed, or has not ended.
-fn passed(status: &str) -> bool {
+fn is_passing_status(status: &str) -> bool {
     matches!(status, "PASS" | "LEAK" | "SKIP" | "FLAKY") || is_under_way(status)
 }
 

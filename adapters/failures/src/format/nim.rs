@@ -4,10 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::parts::MaskingStyle;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::super::words::indentation;
-use super::FormatInput;
+use super::{FailureCollector, FormatInput, MaskingStyle, RawFailure, indentation};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -22,22 +19,26 @@ static FRAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?P<file>\S.*?\.nim)\((?P<line>\d+)\) ").expect("well formed"));
 
 /// Reads every failed test. A line that is not indented and has no reason above it is output.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let (mut suite, mut begin) = ("", 0);
-    for (at, line) in sheet.beginning(b"[") {
+    for (at, line) in input.beginning(b"[") {
         let told = line.trim_start();
         if let Some(name) = told.strip_prefix("[Suite] ") {
             (suite, begin) = (name.trim(), at + 1);
             continue;
         }
         let is_end = ["[OK] ", "[SKIPPED] "].iter().any(|mark| told.starts_with(mark));
-        let block = &sheet.lines[begin.max(at.saturating_sub(LINES_MAX))..at];
+        let block = &input.lines[begin.max(at.saturating_sub(LINES_MAX))..at];
         if let Some(name) = told.strip_prefix("[FAILED] ") {
             let is_within = !suite.is_empty() && indentation(line) == STEP;
             let reasons = block.iter().any(|line| is_reason(line.trim()));
             if reasons || is_within {
                 let name = if is_within { format!("{suite}::{name}") } else { name.to_owned() };
-                found.push(because(RawFailure::test("nim-unittest", &name, &[]).told_by(line), block, line));
+                collector.push(with_reason(
+                    RawFailure::test("nim-unittest", &name, &[]).with_line(line),
+                    block,
+                    line,
+                ));
                 begin = at + 1;
             }
         } else if is_end {
@@ -56,7 +57,7 @@ fn is_reason(line: &str) -> bool {
 }
 
 /// Sets the first reason from the lines above the name.
-fn because(draft: RawFailure, block: &[&str], head: &str) -> RawFailure {
+fn with_reason(draft: RawFailure, block: &[&str], head: &str) -> RawFailure {
     let said: Vec<&str> = block.iter().map(|line| line.trim()).collect();
     let first = said.iter().position(|line| is_reason(line) || FRAME.is_match(line)).unwrap_or(said.len());
     let message = [&[head.trim()], &said[first..]].concat().join("\n");

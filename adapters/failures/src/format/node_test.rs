@@ -5,34 +5,32 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::super::ending::{OnTest, TestOutcome};
-use super::super::message::exception;
-use super::super::parts::MaskingStyle;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::super::words::indentation;
 use super::failure_lists::{self, ToolRun};
-use super::{FormatInput, until, without_time};
+use super::{
+    FailureCollector, FormatInput, MaskingStyle, OnTest, RawFailure, TestOutcome, exception, indentation,
+    until, without_time,
+};
 
 const TOOL: &str = "node-test";
 
 /// Reads the list at the end of each run; the tree above it shows the parents of each test.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let is_list = |line: &str| matches!(line, "✖ failing tests:" | "Failed tests:");
-    let lists: Vec<usize> = sheet.marked().filter(|(_, line)| is_list(line)).map(|(at, _)| at).collect();
-    for run in failure_lists::runs(&lists, sheet.lines.len(), |run| are_all(sheet, run)) {
-        read_run(sheet, &run, found);
+    let lists: Vec<usize> = input.marked().filter(|(_, line)| is_list(line)).map(|(at, _)| at).collect();
+    for run in failure_lists::runs(&lists, input.lines.len(), |run| are_all(input, run)) {
+        read_run(input, &run, collector);
     }
 }
 
 /// Checks whether the tree after a list contains as many tests and suites as are counted above the list at its end.
-fn are_all(sheet: &FormatInput<'_>, Range { start, end }: Range<usize>) -> bool {
+fn are_all(input: &FormatInput<'_>, Range { start, end }: Range<usize>) -> bool {
     /// Number of lines with counts above a list.
     const COUNTS: usize = 10;
-    let counts = sheet.lines[start..end].iter().rev().take(COUNTS);
+    let counts = input.lines[start..end].iter().rev().take(COUNTS);
     let counts = counts.filter_map(|line| line.strip_prefix("ℹ tests ").or(line.strip_prefix("ℹ suites ")));
     let count: u64 = counts.filter_map(|count| count.parse::<u32>().ok()).map(u64::from).sum();
-    let ended = |at: &usize| !sheet.begins[*at].is_ascii() && is_point(sheet.lines[*at]);
-    let ended = (start + 1..end).filter(|at| ended(at) && !is_of_list(sheet.lines, *at)).count();
+    let ended = |at: &usize| !input.begins[*at].is_ascii() && is_point(input.lines[*at]);
+    let ended = (start + 1..end).filter(|at| ended(at) && !is_of_list(input.lines, *at)).count();
     count > 0 && u64::try_from(ended) == Ok(count)
 }
 
@@ -41,11 +39,15 @@ fn is_of_list(lines: &[&str], at: usize) -> bool {
     at > 0 && lines[at - 1].starts_with("test at ")
 }
 
-fn read_run(sheet: &FormatInput<'_>, ToolRun { above, list }: &ToolRun, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
-    let mut names = names(sheet, above.clone());
+fn read_run(
+    input: &FormatInput<'_>,
+    ToolRun { above, list }: &ToolRun,
+    collector: &mut FailureCollector<'_>,
+) {
+    let lines = input.lines;
+    let mut names = names(input, above.clone());
     let (start, end) = (list.start, list.end);
-    let items = sheet.own.part(start + 1..end).starting(&["✖".as_bytes()[0]]);
+    let items = input.own.part(start + 1..end).starting(&["✖".as_bytes()[0]]);
     let items: Vec<(usize, &str)> = items.map(|(at, line)| (start + 1 + at, line)).collect();
     // The tree of another run may follow the list. Versions before 20 print no places.
     let are_placed = end < lines.len() || items.iter().any(|(at, _)| is_of_list(lines, *at));
@@ -63,10 +65,10 @@ fn read_run(sheet: &FormatInput<'_>, ToolRun { above, list }: &ToolRun, found: &
         }
         let draft = RawFailure::test(TOOL, full.as_deref().unwrap_or(name), block);
         let draft = match place(lines[at - 1]) {
-            Some((file, line)) => draft.at(file, line).within(file),
+            Some((file, line)) => draft.at(file, line).with_test_file(file),
             None => draft,
         };
-        found.push(file_of_its_own(draft, name, &lines[above.clone()]).headed(name));
+        collector.push(file_of_its_own(draft, name, &lines[above.clone()]).with_heading(name));
     }
 }
 
@@ -83,7 +85,7 @@ fn place(line: &str) -> Option<(&str, Option<u32>)> {
 }
 
 /// Returns the file of the function that a runner called, from a node --test or mocha stack trace; empty if none.
-pub(super) fn called_from<'b>(block: &[&'b str]) -> &'b str {
+pub(super) fn caller_file<'b>(block: &[&'b str]) -> &'b str {
     let file = |line: &&'b str| {
         let (function, place) = line.trim_start().strip_prefix("at ")?.split_once(" (")?;
         let mut parts = place.strip_suffix(')')?.rsplitn(3, ':').skip(2);
@@ -136,11 +138,11 @@ pub(super) fn file_of_its_own(draft: RawFailure, name: &str, lines: &[&str]) -> 
 }
 
 /// Returns the full names of the failed tests by their last parts, from a tree that shows depth by indentation.
-fn names<'a>(sheet: &FormatInput<'a>, tree: Range<usize>) -> BTreeMap<&'a str, VecDeque<String>> {
+fn names<'a>(input: &FormatInput<'a>, tree: Range<usize>) -> BTreeMap<&'a str, VecDeque<String>> {
     let mut parents: Vec<&str> = Vec::new();
     let mut names: BTreeMap<&str, VecDeque<String>> = BTreeMap::new();
-    for at in tree.filter(|at| !sheet.begins[*at].is_ascii() && !is_of_list(sheet.lines, *at)) {
-        let line = sheet.lines[at];
+    for at in tree.filter(|at| !input.begins[*at].is_ascii() && !is_of_list(input.lines, *at)) {
+        let line = input.lines[at];
         let depth = indentation(line) / 2;
         let entry = line.trim_ascii_start();
         if let Some(name) = entry.strip_prefix("▶ ") {
@@ -156,9 +158,9 @@ fn names<'a>(sheet: &FormatInput<'a>, tree: Range<usize>) -> BTreeMap<&'a str, V
 }
 
 /// Reports the results of the tests in the tree, which the counts follow.
-pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
+pub(crate) fn outcomes(lines: &[&str], tell: &mut OnTest<'_>) {
     let Some(end) = lines.iter().position(|line| line.starts_with("ℹ tests ")) else { return };
-    let marks = [("✔ ", TestOutcome::Passed), ("✖ ", TestOutcome::Failed), ("﹣ ", TestOutcome::Excused)];
+    let marks = [("✔ ", TestOutcome::Passed), ("✖ ", TestOutcome::Failed), ("﹣ ", TestOutcome::Skipped)];
     let mut parents: Vec<&str> = Vec::new();
     for line in &lines[..end] {
         let depth = indentation(line) / 2;
@@ -168,11 +170,11 @@ pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
             parents.push(without_time(name));
             continue;
         }
-        let found = marks.iter().find_map(|(mark, ending)| Some((entry.strip_prefix(mark)?, *ending)));
-        let Some((name, ending)) = found else { continue };
-        let excused = [" # SKIP", " # TODO"].iter().find_map(|it| name.split_once(it));
-        let (name, ending) = excused.map_or((name, ending), |(name, _)| (name, TestOutcome::Excused));
+        let found = marks.iter().find_map(|(mark, outcome)| Some((entry.strip_prefix(mark)?, *outcome)));
+        let Some((name, outcome)) = found else { continue };
+        let excused = [" # SKIP", " # TODO"].iter().find_map(|mark| name.split_once(mark));
+        let (name, outcome) = excused.map_or((name, outcome), |(name, _)| (name, TestOutcome::Skipped));
         let path = parents.iter().take(depth).copied().chain([without_time(name)]);
-        tell(TOOL, &path.collect::<Vec<_>>().join(" > "), ending);
+        tell(TOOL, &path.collect::<Vec<_>>().join(" > "), outcome);
     }
 }

@@ -1,15 +1,14 @@
 //! A numbered list of failures of an unknown tool, after a headline that mentions failures: `1) name` and more lines.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, numbered_items};
+use super::{FailureCollector, FormatInput, RawFailure, numbered_items};
 
 /// Reads the last such list.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     // The reader of a tool gets more from the list.
-    if !found.is_empty() {
+    if !collector.is_empty() {
         return;
     }
-    let lines = sheet.lines;
+    let lines = input.lines;
     let Some(start) = lines.iter().rposition(|line| is_headline(line) && !is_sum(line)) else { return };
     let ends = |line: &str| line.starts_with("Ran ") || line.starts_with("Finished ");
     let items = numbered_items::items(lines, start + 1, ends);
@@ -17,7 +16,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
     let of_all = numbered_items::items_of_all(lines, start + 1, ends);
     for item in if of_all.len() > items.len() { of_all } else { items } {
         let draft = RawFailure::test("listed", item.head.trim_end_matches(':'), item.body);
-        found.push(draft.headed(item.head));
+        collector.push(draft.with_heading(item.head));
     }
 }
 

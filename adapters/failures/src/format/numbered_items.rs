@@ -1,7 +1,6 @@
 //! Numbered lists of failures: `1) Name`, and the block below. The number is not part of the name.
 
-use super::super::words::{begins, indentation, is_frame};
-use super::until;
+use super::{begins, indentation, is_frame, until};
 
 /// An item of a list.
 pub(super) struct NumberedItem<'s, 'a> {

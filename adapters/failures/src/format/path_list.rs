@@ -6,8 +6,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, unrecognized};
+use super::{FailureCollector, FormatInput, RawFailure, unrecognized};
 use crate::git_status;
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
@@ -16,41 +15,41 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads the list if the output contains nothing else.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = || sheet.lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty());
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = || input.lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty());
     // A tool that lists files prints nothing else on the other stream. The output of git status is not such a list.
     let says = |line: &&str| {
         !line.trim().is_empty()
             && !unrecognized::is_epilogue(line)
             && !line.to_ascii_lowercase().contains("warn")
     };
-    if sheet.beside.lines.iter().any(says) {
+    if input.beside.lines.iter().any(says) {
         return;
     }
     let is_of_make = |line: &&str| line.starts_with("make") && unrecognized::is_epilogue(line);
-    let shows_commands = sheet.beside.lines.iter().any(|line| is_of_make(&line.trim()));
+    let shows_commands = input.beside.lines.iter().any(|line| is_of_make(&line.trim()));
     let is_list =
         || lines().next().is_some_and(|first| !is_command(first, shows_commands)) && lines().all(is_path);
-    if is_list() && git_status::parse(sheet.text.as_bytes()).is_empty() {
-        lines().for_each(|line| found.push(RawFailure::unformatted("list", line, None, line)));
+    if is_list() && git_status::parse(input.text.as_bytes()).is_empty() {
+        lines().for_each(|line| collector.push(RawFailure::unformatted("list", line, None, line)));
         return;
     }
     let told = || lines().filter(|line| !line.starts_with("Note: "));
     if told().all(|line| place(line).is_some()) {
         told()
             .filter_map(|line| Some((line, place(line)?)))
-            .for_each(|(line, at)| found.push(placed(line, &at)));
+            .for_each(|(line, at)| collector.push(from_place(line, &at)));
     }
 }
 
 /// Reads the files that a formatter lists next to reports of syntax errors, which other readers handle.
-pub(crate) fn read_rest(pages: [&[&str]; 2], found: &mut FailureCollector<'_>) {
+pub(crate) fn read_rest(pages: [&[&str]; 2], collector: &mut FailureCollector<'_>) {
     let lines = || {
         let lines = pages.into_iter().flatten().map(|line| line.trim_end());
         lines.filter(|line| !line.is_empty() && !unrecognized::is_epilogue(line))
     };
-    if lines().all(|line| is_path(line) && !is_command(line, false)) && !found.has_problem_in(lines()) {
-        lines().for_each(|line| found.push(RawFailure::unformatted("list", line, None, line)));
+    if lines().all(|line| is_path(line) && !is_command(line, false)) && !collector.has_problem_in(lines()) {
+        lines().for_each(|line| collector.push(RawFailure::unformatted("list", line, None, line)));
     }
 }
 
@@ -63,10 +62,13 @@ fn place(line: &str) -> Option<Captures<'_>> {
 }
 
 /// Creates a failure from a place; the name of an RSpec example follows its place.
-fn placed(line: &str, place: &Captures<'_>) -> RawFailure {
+fn from_place(line: &str, place: &Captures<'_>) -> RawFailure {
     let (file, number) = (&place["file"], place["line"].parse().ok());
     if file.ends_with("_spec.rb") {
-        return RawFailure::test("rspec", &place["what"], &[]).within(file).at(file, number).message(line);
+        return RawFailure::test("rspec", &place["what"], &[])
+            .with_test_file(file)
+            .at(file, number)
+            .message(line);
     }
     let rule = place.name("rule").map_or("", |rule| rule.as_str());
     RawFailure::diagnostic("list", file, number, &place["what"]).kind(rule).message(line)
@@ -101,20 +103,23 @@ fn is_path(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Output, extract};
+    use crate::{ToolOutput, extract};
 
     #[test]
     fn list_of_files_differs_from_commands_that_make_prints() {
         const MAKE: &str = "make: *** [Makefile:2: check] Error 1\n";
         let check = |stdout: &str, stderr: &str, expected: &[&str]| {
-            let output = Output {
+            let output = ToolOutput {
                 exit_code: Some(2),
                 stdout: stdout.as_bytes(),
                 stderr: stderr.as_bytes(),
-                ..Output::default()
+                ..ToolOutput::default()
             };
             let failures = extract(&output).failures;
-            let files = failures.iter().filter(|it| it.tool == "list").map(|it| it.message.as_str());
+            let files = failures
+                .iter()
+                .filter(|failure| failure.tool == "list")
+                .map(|failure| failure.message.as_str());
             assert_eq!(files.collect::<Vec<_>>(), expected, "{stdout:?}");
         };
         for stderr in ["", MAKE] {

@@ -5,18 +5,17 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until, without_time};
+use super::{FailureCollector, FormatInput, RawFailure, until, without_time};
 
 static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^  at (?P<file>\S.*):(?P<line>\d+)$").expect("well formed"));
 
 /// Reads the block below each headline.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let mut listed = listed(sheet);
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let mut listed = failures_in_list(input);
     // A rule is above each headline; a similar line without one was printed by a test.
-    let is_own = |at: usize| at.checked_sub(1).is_some_and(|above| sheet.lines[above].starts_with("  ────"));
-    for (at, line) in sheet.marked().filter(|(at, _)| is_own(*at)) {
+    let is_own = |at: usize| at.checked_sub(1).is_some_and(|above| input.lines[above].starts_with("  ────"));
+    for (at, line) in input.marked().filter(|(at, _)| is_own(*at)) {
         let Some((class, name)) = line.strip_prefix("   FAILED  ").and_then(|head| head.split_once(" > "))
         else {
             continue;
@@ -26,12 +25,12 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let listed =
             listed.get_mut(class).and_then(|names| names.pop_if(|listed| is_one(listed, name.trim())));
         let name = listed.filter(|_| name.trim().ends_with('…')).unwrap_or(name.trim());
-        let block = until(sheet.lines, at + 1, is_end);
+        let block = until(input.lines, at + 1, is_end);
         let told: Vec<&str> = block.iter().copied().take_while(|line| !PLACE.is_match(line)).collect();
-        let draft = RawFailure::test("pest", &format!("{class} > {name}"), &told).headed(line.trim());
+        let draft = RawFailure::test("pest", &format!("{class} > {name}"), &told).with_heading(line.trim());
         let draft = if kind.is_empty() { draft } else { draft.kind(kind.trim()) };
         let place = block.iter().find_map(|line| PLACE.captures(line));
-        found.push(match place {
+        collector.push(match place {
             Some(place) => draft.at(&place["file"], place["line"].parse().ok()),
             None => draft,
         });
@@ -39,9 +38,9 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
 }
 
 /// Returns the failed tests of each class from the list, the last first: the headlines have the same order.
-fn listed<'a>(sheet: &FormatInput<'a>) -> BTreeMap<&'a str, Vec<&'a str>> {
+fn failures_in_list<'a>(input: &FormatInput<'a>) -> BTreeMap<&'a str, Vec<&'a str>> {
     let (mut class, mut listed) = ("", BTreeMap::<_, Vec<&str>>::new());
-    for (_, line) in sheet.starting(b" ") {
+    for (_, line) in input.starting(b" ") {
         if let Some(name) = line.strip_prefix("   FAIL  ") {
             class = name.trim();
         } else if let Some(name) = line.strip_prefix("  ⨯ ") {

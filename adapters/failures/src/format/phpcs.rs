@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 static ROW: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^ *(?P<line>\d+) \| (?P<level>ERROR|WARNING) +\| (?:\[[ x]\] )?(?P<what>.*)$")
@@ -17,16 +16,16 @@ static RULE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?P<what>.*\S) \((?P<rule>\w+(?:\.\w+){2,})\)$").expect("well formed"));
 
 /// Reads every row; the warnings only where nothing is an error.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let mut drafts = Vec::new();
-    for (at, line) in sheet.marked() {
-        let counted = sheet.lines.get(at + 2).is_some_and(|line| line.starts_with("FOUND "));
+    for (at, line) in input.marked() {
+        let counted = input.lines.get(at + 2).is_some_and(|line| line.starts_with("FOUND "));
         let Some(file) = line.strip_prefix("FILE: ").filter(|_| counted) else { continue };
-        let rows = until(sheet.lines, at + 4, is_end);
+        let rows = until(input.lines, at + 4, is_end);
         let rows = rows.chunk_by(|_, next| !ROW.is_match(next));
         drafts.extend(rows.filter_map(|row| problem(file.trim(), row)));
     }
-    found.push_errors(drafts);
+    collector.push_errors(drafts);
 }
 
 fn is_end(line: &str) -> bool {
@@ -39,8 +38,11 @@ fn problem(file: &str, row: &[&str]) -> Option<RawFailure> {
     let more = more.iter().filter_map(|line| line.rsplit_once("| ")).map(|(_, text)| text.trim());
     let message = [first["what"].trim()].into_iter().chain(more).collect::<Vec<_>>().join(" ");
     let ruled = RULE.captures(&message);
-    let (what, rule) = ruled.as_ref().map_or((message.as_str(), ""), |it| {
-        (it.name("what").map_or("", |it| it.as_str()), it.name("rule").map_or("", |it| it.as_str()))
+    let (what, rule) = ruled.as_ref().map_or((message.as_str(), ""), |groups| {
+        (
+            groups.name("what").map_or("", |group| group.as_str()),
+            groups.name("rule").map_or("", |group| group.as_str()),
+        )
     });
     let draft = RawFailure::diagnostic("phpcs", file, first["line"].parse().ok(), what).kind(rule);
     Some(draft.warning(&first["level"] == "WARNING").message(&message))

@@ -1,14 +1,12 @@
 //! PHPStan's table: a file after `Line`, and below it a number and the problem, wrapped to the width.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::super::words::indentation;
-use super::{FormatInput, gcc_style, until};
+use super::{FailureCollector, FormatInput, RawFailure, gcc_style, indentation, until};
 
 /// Reads every row of every table.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for (at, line) in sheet.marked() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for (at, line) in input.marked() {
         let is_drawn =
-            |at: Option<usize>| at.and_then(|at| sheet.lines.get(at)).is_some_and(|line| is_rule(line));
+            |at: Option<usize>| at.and_then(|at| input.lines.get(at)).is_some_and(|line| is_rule(line));
         if !is_drawn(at.checked_sub(1)) || !is_drawn(Some(at + 1)) {
             continue;
         }
@@ -16,8 +14,8 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let file = line.trim().strip_prefix("Line").and_then(|file| file.split(" (in context of ").next());
         let file = file.map_or("", str::trim);
         if file.is_empty() || gcc_style::is_path(file) {
-            let rows = until(sheet.lines, at + 2, is_rule);
-            rows_of(rows).for_each(|row| found.push(problem(file, row)));
+            let rows = until(input.lines, at + 2, is_rule);
+            rows_of(rows).for_each(|row| collector.push(problem(file, row)));
         }
     }
 }

@@ -1,19 +1,18 @@
 //! PHPUnit, also with `--testdox`, and Pest in its list.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, Lines, look, numbered_items};
+use super::{FailureCollector, FormatInput, LineIndex, RawFailure, numbered_items, scan};
 
 /// Reads the numbered lists of errors and failures. Warnings and risky tests are in separate lists and fail nothing.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let (lines, before) = (sheet.lines, found.len());
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let (lines, before) = (input.lines, collector.len());
     // Tests may print such lists, too. PHPUnit's own are below the line with the total time.
     let is_time = |line: &str| line.starts_with("Time: ") && line.contains("Memory: ");
-    let took = |lines: Lines<'_>| lines.starting(b"T").rfind(|(_, line)| is_time(line)).map(|(at, _)| at);
-    let own = match (took(sheet.own), took(sheet.beside)) {
+    let took = |lines: LineIndex<'_>| lines.starting(b"T").rfind(|(_, line)| is_time(line)).map(|(at, _)| at);
+    let own = match (took(input.own), took(input.beside)) {
         (None, Some(_)) => return,
         (own, _) => own.unwrap_or_default(),
     };
-    for (at, line) in sheet.marked().skip_while(|(at, _)| *at < own) {
+    for (at, line) in input.marked().skip_while(|(at, _)| *at < own) {
         let counted = line.starts_with("There was ") || line.starts_with("There were ");
         if !counted
             || !["failure", "error"].iter().any(|word| line.trim_end_matches([':', 's']).ends_with(word))
@@ -29,16 +28,16 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             let data = item.head[name.len()..].split(" with data (").next().unwrap_or_default();
             let data = data.split(" (").next().unwrap_or_default();
             let draft = RawFailure::test("phpunit", &format!("{name}{data}"), &block);
-            found.push(placed(draft, item.body).headed(item.head));
+            collector.push(with_place(draft, item.body).with_heading(item.head));
         }
     }
-    if found.len() == before {
-        testdox(lines, found);
+    if collector.len() == before {
+        testdox(lines, collector);
     }
 }
 
 /// Reads testdox: a class after an empty line, its tests below it, and messages of failed tests after a bar.
-fn testdox(lines: &[&str], found: &mut FailureCollector<'_>) {
+fn testdox(lines: &[&str], collector: &mut FailureCollector<'_>) {
     let mut class = "";
     for (at, line) in lines.iter().enumerate() {
         let begins = at == 0 || lines[at - 1].trim().is_empty();
@@ -49,10 +48,10 @@ fn testdox(lines: &[&str], found: &mut FailureCollector<'_>) {
         let Some(name) = line.strip_prefix(" ✘ ").and_then(|rest| rest.split("  ").next()) else {
             continue;
         };
-        let told: Vec<&str> = look(&lines[at + 1..]).map_while(|line| behind_bar(line)).collect();
+        let told: Vec<&str> = scan(&lines[at + 1..]).map_while(|line| behind_bar(line)).collect();
         let said = told.iter().copied().skip_while(|line| line.is_empty());
         let block: Vec<&str> = said.take_while(|line| !is_place(line)).collect();
-        found.push(placed(RawFailure::test("phpunit", &format!("{class}::{name}"), &block), &told));
+        collector.push(with_place(RawFailure::test("phpunit", &format!("{class}::{name}"), &block), &told));
     }
 }
 
@@ -62,7 +61,7 @@ fn behind_bar(line: &str) -> Option<&str> {
 }
 
 /// Sets the place of a failure: the last place in its message.
-fn placed(draft: RawFailure, told: &[&str]) -> RawFailure {
+fn with_place(draft: RawFailure, told: &[&str]) -> RawFailure {
     let place = told.iter().rev().find(|line| is_place(line)).and_then(|line| line.rsplit_once(':'));
     match place {
         Some((file, number)) => draft.at(file, number.parse().ok()),

@@ -2,45 +2,44 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, numbered_items, until, without_time};
+use super::{FailureCollector, FormatInput, RawFailure, numbered_items, until, without_time};
 
 /// Length of a head with its rule; a longer head has no rule.
 const HEAD_CHARS: usize = 98;
 
 /// Reads the numbered list of each run; an item is headed `[project] › file:line:col › suite › test ───`.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     // Other tools have these marks, too.
-    if !sheet
+    if !input
         .with(" › ")
-        .any(|(_, line)| placed(line.trim_start()).is_some_and(|(place, _)| is_position(place)))
+        .any(|(_, line)| split_place(line.trim_start()).is_some_and(|(place, _)| is_position(place)))
     {
         return;
     }
     let begins = |line: &str| line.contains(" using ") && line.trim_end().ends_with(['r', 's']);
     let mut start = 0;
-    for (at, _) in sheet.starting(b"R").filter(|(_, line)| line.starts_with("Running ") && begins(line)) {
-        run(&sheet.lines[start..at], found);
+    for (at, _) in input.starting(b"R").filter(|(_, line)| line.starts_with("Running ") && begins(line)) {
+        run(&input.lines[start..at], collector);
         start = at;
     }
-    run(&sheet.lines[start..], found);
+    run(&input.lines[start..], collector);
 }
 
 /// Reads the list of one run. A test may print text in the same form, so the list at the end decides.
-fn run(lines: &[&str], found: &mut FailureCollector<'_>) {
+fn run(lines: &[&str], collector: &mut FailureCollector<'_>) {
     let mut tests: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.contains(" › ")) {
-        if let Some((place, test)) = placed(line.trim_start()) {
+        if let Some((place, test)) = split_place(line.trim_start()) {
             tests.entry(place).or_default().push(without_time(test.trim_end_matches(['─', ' '])));
         }
     }
-    let end = lines.windows(2).rposition(|two| is_count(two[0], " failed") && listed(two[1]).is_some());
+    let end = lines.windows(2).rposition(|two| is_count(two[0], " failed") && list_entry(two[1]).is_some());
     let end = end.or_else(|| lines.iter().position(|line| is_count(line, " failed")));
     let end = end.unwrap_or(lines.len());
-    let last: Vec<&str> = lines[end..].iter().filter_map(|line| listed(line)).collect();
+    let last: Vec<&str> = lines[end..].iter().filter_map(|line| list_entry(line)).collect();
     // Without a list at the end, Playwright fills its heads with a rule, unlike the output of a test.
     let is_ruled = |line: &str| line.ends_with('─') || line.chars().count() >= HEAD_CHARS;
-    let is_ruled_head = |line: &&str| line.ends_with('─') && placed(line.trim_start()).is_some();
+    let is_ruled_head = |line: &&str| line.ends_with('─') && split_place(line.trim_start()).is_some();
     let are_ruled = lines[..end].iter().any(is_ruled_head);
     let is_head = |line: &str| match line.split_once(") ") {
         Some((_, head)) if !last.is_empty() => {
@@ -49,10 +48,10 @@ fn run(lines: &[&str], found: &mut FailureCollector<'_>) {
         }
         _ => !are_ruled || is_ruled(line.trim_end()),
     };
-    let flaky = flaky(lines);
+    let flaky = flaky_tests(lines);
     for item in numbered_items::items_that(&lines[..end], 0, |_| false, is_head) {
         let head = item.head.trim_end_matches(['─', ' ']);
-        let Some((place, name)) = placed(head) else { continue };
+        let Some((place, name)) = split_place(head) else { continue };
         if flaky.contains(head) {
             continue;
         }
@@ -61,7 +60,7 @@ fn run(lines: &[&str], found: &mut FailureCollector<'_>) {
         let name = listed.find(|test| is_step(name, test)).copied().unwrap_or(name);
         // The same test in another browser is another test.
         let project = &head[..head.find(place).unwrap_or_default()];
-        found.push(draft(project, place, name, item.body).headed(head));
+        collector.push(draft(project, place, name, item.body).with_heading(head));
     }
 }
 
@@ -90,7 +89,7 @@ pub(super) fn name_of_case(project: &str, file: &str, name: &str) -> String {
 /// Reads a case of a report: the head in the form of the list, and the text below it.
 pub(super) fn of_report(project: &str, file: &str, name: &str, body: &str) -> RawFailure {
     let mut lines = body.lines().skip_while(|line| line.trim().is_empty()).peekable();
-    let place = lines.peek().and_then(|line| placed(line.trim())).map(|(place, _)| place);
+    let place = lines.peek().and_then(|line| split_place(line.trim())).map(|(place, _)| place);
     let place = place.filter(|place| place.starts_with(file));
     let body: Vec<&str> = lines.skip(usize::from(place.is_some())).collect();
     draft(&of_project(project), place.unwrap_or(file), name, &body)
@@ -114,9 +113,9 @@ fn is_count(line: &str, what: &str) -> bool {
 }
 
 /// Returns the head of a test in a line of the list at the end, below a count.
-fn listed(line: &str) -> Option<&str> {
+fn list_entry(line: &str) -> Option<&str> {
     let head = line.strip_prefix("    ").filter(|line| !line.starts_with(' '))?.trim_end_matches(['─', ' ']);
-    let (place, _) = placed(head)?;
+    let (place, _) = split_place(head)?;
     is_position(place).then_some(head)
 }
 
@@ -127,7 +126,7 @@ fn is_position(place: &str) -> bool {
 
 /// Returns the heads of tests that passed when they were retried, if other tests failed. Without other failures, they
 /// are the reason that a run fails that is configured to fail on flaky tests.
-fn flaky<'a>(lines: &[&'a str]) -> BTreeSet<&'a str> {
+fn flaky_tests<'a>(lines: &[&'a str]) -> BTreeSet<&'a str> {
     let at = lines.iter().rposition(|line| line.starts_with(' ') && is_count(line, " flaky"));
     let Some(at) = at.filter(|_| lines.iter().any(|line| is_count(line, " failed"))) else {
         return BTreeSet::new();
@@ -139,14 +138,14 @@ fn flaky<'a>(lines: &[&'a str]) -> BTreeSet<&'a str> {
 /// Returns a name without the place in it, which moves: `[project] › file › suite › test`.
 pub(crate) fn without_place(name: &str) -> String {
     let parts = name.split(" › ").map(|part| match part.rsplitn(3, ':').collect::<Vec<_>>()[..] {
-        [column, line, file] if [column, line].iter().all(|it| it.parse::<u32>().is_ok()) => file,
+        [column, line, file] if [column, line].iter().all(|number| number.parse::<u32>().is_ok()) => file,
         _ => part,
     });
     parts.collect::<Vec<_>>().join(" › ")
 }
 
 /// Splits `[project] › file:line:col › suite › test` into the place and the name.
-fn placed(head: &str) -> Option<(&str, &str)> {
+fn split_place(head: &str) -> Option<(&str, &str)> {
     let (first, rest) = head.split_once(" › ")?;
     // Without projects, the place comes first.
     if first.starts_with('[') { rest.split_once(" › ") } else { Some((first, rest)) }

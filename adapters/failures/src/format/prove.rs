@@ -5,62 +5,60 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use unstuck_core::evidence::FAILURES_MAX;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::super::words::indentation;
-use super::{FormatInput, Lines, look_back, until};
+use super::{FailureCollector, FormatInput, LineIndex, RawFailure, indentation, scan_back, until};
 
 /// Reads `#   Failed test 'name'`, the place on the next line, and the values below, more indented. A failed subtest
 /// has the names of the tests around it, which are not failures themselves.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let summary = summary(sheet.lines, sheet.marked());
-    died(sheet, &summary, found);
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let summary = summary(input.lines, input.marked());
+    read_deaths(input, &summary, collector);
     // Points come with their plans, unless only failed points are shown.
     let has = |begin: &str| {
-        let mut streams = [sheet.own, sheet.beside].into_iter();
-        streams.any(|it| {
-            it.beginning(&begin.as_bytes()[..1]).any(|(_, line)| line.trim_start().starts_with(begin))
+        let mut streams = [input.own, input.beside].into_iter();
+        streams.any(|stream| {
+            stream.beginning(&begin.as_bytes()[..1]).any(|(_, line)| line.trim_start().starts_with(begin))
         })
     };
-    if has("not ok ") && (has("1..") || summary.is_empty()) && !tells(sheet) {
+    if has("not ok ") && (has("1..") || summary.is_empty()) && !reports_all(input) {
         return;
     }
-    for Failed { at, depth, path, comment: (_, file, number) } in failed(sheet) {
+    for Failed { at, depth, path, comment: (_, file, number) } in find_failed(input) {
         let is_value = |line: &str| {
             let told = line.get(depth..).and_then(|line| line.strip_prefix('#'));
             told.is_some_and(|told| indentation(told) > MARGIN)
         };
-        let values = until(sheet.lines, at + 2, |line| !is_value(line));
+        let values = until(input.lines, at + 2, |line| !is_value(line));
         let block: Vec<&str> = values.iter().map(|line| line.trim_start_matches(['#', ' '])).collect();
-        let draft = RawFailure::test("prove", &path, &block).within(file).at(file, number);
-        let draft = draft.told_by(sheet.lines[at]).headed(sheet.lines[at].trim_start());
+        let draft = RawFailure::test("prove", &path, &block).with_test_file(file).at(file, number);
+        let draft = draft.with_line(input.lines[at]).with_heading(input.lines[at].trim_start());
         // A subtest without a failed test may have ended abnormally, and reports that.
-        let inner = if depth == 0 { of_subtests(&sheet.lines[..at]) } else { String::new() };
+        let inner = if depth == 0 { of_subtests(&input.lines[..at]) } else { String::new() };
         let message = [draft.message.trim_end(), &inner].join("\n");
-        found.push(draft.message(message.trim_end()));
+        collector.push(draft.message(message.trim_end()));
     }
     if summary.iter().all(|file| file.failed.is_empty()) {
         return;
     }
-    let streams = [sheet.lines, sheet.beside.lines];
+    let streams = [input.lines, input.beside.lines];
     let comments = streams.iter().flat_map(|lines| (0..lines.len()).filter_map(|at| comment(lines, at, 0)));
     let by_file: Vec<&str> = comments.map(|(_, file, _)| file).collect();
     let failed = failures(&summary);
     if by_file.len() < failed {
         let told: BTreeSet<&str> = by_file.into_iter().collect();
         let mut heads = BTreeMap::new();
-        for (at, line) in sheet.with(" ..") {
+        for (at, line) in input.with(" ..") {
             heads.entry(line.split_once(" ..").map_or("", |(name, _)| name)).or_insert(at);
         }
         let untold = summary.iter().filter(|file| !told.contains(file.name));
-        untold.for_each(|file| numbered(sheet, file, heads.get(file.name).copied(), found));
+        untold.for_each(|file| numbered(input, file, heads.get(file.name).copied(), collector));
     }
 }
 
 /// Checks whether comments report all failures, and `-v` points without reasons are above the other stream's summary.
-pub(super) fn tells(sheet: &FormatInput<'_>) -> bool {
+pub(super) fn reports_all(input: &FormatInput<'_>) -> bool {
     let comments =
-        |of: Lines<'_>| of.starting(b"#").filter(|(at, _)| comment(of.lines, *at, 0).is_some()).count();
-    let tells = |points: Lines<'_>, beside: Lines<'_>| {
+        |of: LineIndex<'_>| of.starting(b"#").filter(|(at, _)| comment(of.lines, *at, 0).is_some()).count();
+    let tells = |points: LineIndex<'_>, beside: LineIndex<'_>| {
         let headline = points.starting(b"T").rfind(|(_, line)| *line == "Test Summary Report");
         headline.is_some_and(|(start, _)| {
             let files = summary(points.lines, points.lines.iter().copied().enumerate().skip(start));
@@ -68,19 +66,19 @@ pub(super) fn tells(sheet: &FormatInput<'_>) -> bool {
             failed > 0 && comments(beside) >= failed && comments(points) == 0
         })
     };
-    tells(sheet.own, sheet.beside) || tells(sheet.beside, sheet.own)
+    tells(input.own, input.beside) || tells(input.beside, input.own)
 }
 
 /// Returns the files that are run with `-v`, with the lines where their output begins: `t/a.t .. `.
-pub(super) fn files<'a>(sheet: &FormatInput<'a>) -> Vec<(usize, &'a str)> {
-    if !sheet.starting(b"T").any(|(_, line)| line == "Test Summary Report") {
+pub(super) fn files<'a>(input: &FormatInput<'a>) -> Vec<(usize, &'a str)> {
+    if !input.starting(b"T").any(|(_, line)| line == "Test Summary Report") {
         return Vec::new();
     }
     let begun = |line: &'a str| {
         let file = line.trim_end().strip_suffix("..")?.trim_end_matches('.').strip_suffix(' ')?;
         (file.contains('.') && !file.contains(' ')).then_some(file)
     };
-    sheet.with(" ..").filter_map(|(at, line)| Some((at, begun(line)?))).collect()
+    input.with(" ..").filter_map(|(at, line)| Some((at, begun(line)?))).collect()
 }
 
 /// Reads name, file and line of a failed test from a comment with this indentation; the place may be on the next line.
@@ -93,11 +91,9 @@ fn comment<'a>(lines: &[&'a str], at: usize, depth: usize) -> Option<(&'a str, &
     Some((name, file, number.parse().ok()))
 }
 
-/// A failed test.
 struct Failed<'a> {
     /// The number of the line of its comment.
     at: usize,
-    /// Its indentation.
     depth: usize,
     /// The names of the tests around it, and its name.
     path: String,
@@ -107,13 +103,13 @@ struct Failed<'a> {
 
 /// Returns the failed tests, without the parents of failed subtests. A subtest is more indented than its parent, which
 /// follows it and is in the same file.
-fn failed<'a>(sheet: &FormatInput<'a>) -> Vec<Failed<'a>> {
+fn find_failed<'a>(input: &FormatInput<'a>) -> Vec<Failed<'a>> {
     const DEPTH_MAX: usize = 16;
     let mut failed: Vec<(Failed<'a>, bool)> = Vec::new();
     let mut around: Vec<(usize, &str)> = Vec::new();
-    for (at, line) in sheet.marked().rev() {
+    for (at, line) in input.marked().rev() {
         let depth = indentation(line);
-        let Some(comment) = comment(sheet.lines, at, depth) else { continue };
+        let Some(comment) = comment(input.lines, at, depth) else { continue };
         let (name, file, _) = comment;
         let is_inner = failed.last().is_some_and(|(outer, _)| outer.comment.1 == file);
         around.retain(|(outer, _)| is_inner && *outer < depth);
@@ -137,7 +133,7 @@ fn failed<'a>(sheet: &FormatInput<'a>) -> Vec<Failed<'a>> {
 fn of_subtests(above: &[&str]) -> String {
     let is_inner =
         |line: &&&str| line.is_empty() || line.starts_with(' ') && line.trim_start().starts_with('#');
-    let inner = look_back(above).take_while(is_inner).count();
+    let inner = scan_back(above).take_while(is_inner).count();
     above[above.len() - inner..].join("\n").trim_matches('\n').to_owned()
 }
 
@@ -185,7 +181,7 @@ fn summary<'a>(lines: &[&'a str], marked: impl Iterator<Item = (usize, &'a str)>
             }
             match title.trim_start() {
                 _ if numbers => {
-                    file.failed.extend(said.split(',').map(str::trim).filter(|it| !it.is_empty()))
+                    file.failed.extend(said.split(',').map(str::trim).filter(|number| !number.is_empty()))
                 }
                 "Non-zero exit status" | "Non-zero wait status" => file.status = said,
                 "Parse errors" => file.plan = said,
@@ -198,8 +194,8 @@ fn summary<'a>(lines: &[&'a str], marked: impl Iterator<Item = (usize, &'a str)>
 }
 
 /// Reads the files whose plan is wrong, or that died although all their tests passed. Perl prints where.
-fn died(sheet: &FormatInput<'_>, summary: &[File<'_>], found: &mut FailureCollector<'_>) {
-    let causes = LazyCell::new(|| causes(sheet));
+fn read_deaths(input: &FormatInput<'_>, summary: &[File<'_>], collector: &mut FailureCollector<'_>) {
+    let causes = LazyCell::new(|| causes(input));
     for file in summary {
         let (kind, what) = match (file.plan, file.status) {
             ("", "") => continue,
@@ -208,8 +204,8 @@ fn died(sheet: &FormatInput<'_>, summary: &[File<'_>], found: &mut FailureCollec
             (plan, _) if plan.starts_with("No plan found") => ("no plan", plan),
             (plan, _) => ("bad plan", plan),
         };
-        let draft = RawFailure::diagnostic("prove", file.name, None, what).kind(kind).told_by(file.line);
-        found.push(match causes.get(file.name) {
+        let draft = RawFailure::diagnostic("prove", file.name, None, what).kind(kind).with_line(file.line);
+        collector.push(match causes.get(file.name) {
             Some((cause, number)) => {
                 let number = number.trim_end().trim_end_matches('.').parse().ok();
                 draft.at(file.name, number).about(cause).message(&format!("{cause}\n{what}"))
@@ -220,10 +216,10 @@ fn died(sheet: &FormatInput<'_>, summary: &[File<'_>], found: &mut FailureCollec
 }
 
 /// Returns Perl's first message about a line of each file, and the text after `line`: `cause at t/a.t line 4.`.
-fn causes<'a>(sheet: &FormatInput<'a>) -> BTreeMap<&'a str, (&'a str, &'a str)> {
+fn causes<'a>(input: &FormatInput<'a>) -> BTreeMap<&'a str, (&'a str, &'a str)> {
     const LENGTH_MAX: usize = 4096;
     let mut causes = BTreeMap::new();
-    let lines = sheet.lines.iter().chain(sheet.beside.lines);
+    let lines = input.lines.iter().chain(input.beside.lines);
     for line in lines.filter(|line| line.len() <= LENGTH_MAX && !line.starts_with(['#', ' '])) {
         for (at, _) in line.match_indices(" at ") {
             let Some((file, number)) = line[at + " at ".len()..].split_once(" line ") else { break };
@@ -234,17 +230,22 @@ fn causes<'a>(sheet: &FormatInput<'a>) -> BTreeMap<&'a str, (&'a str, &'a str)> 
 }
 
 /// Names tests by the numbers in the summary, or by the names that `--failures` prints below `head`, the file's line.
-fn numbered(sheet: &FormatInput<'_>, file: &File<'_>, head: Option<usize>, found: &mut FailureCollector<'_>) {
+fn numbered(
+    input: &FormatInput<'_>,
+    file: &File<'_>,
+    head: Option<usize>,
+    collector: &mut FailureCollector<'_>,
+) {
     let below = head
-        .map_or(&[][..], |at| until(sheet.lines, at + 1, |line| line.is_empty() || line.contains(" .. ")));
+        .map_or(&[][..], |at| until(input.lines, at + 1, |line| line.is_empty() || line.contains(" .. ")));
     let names: BTreeMap<&str, &str> =
         below.iter().filter_map(|line| line.strip_prefix("not ok ")?.split_once(" - ")).collect();
     for (first, last) in file.ranges() {
         for number in (first..=last).take(FAILURES_MAX) {
             let number = number.to_string();
             let name = names.get(number.as_str()).map_or(format!("test {number}"), |name| (*name).to_owned());
-            let draft = RawFailure::test("prove", &name, &[]).told_by(file.line);
-            found.push(draft.within(file.name).at(file.name, None).message(file.line));
+            let draft = RawFailure::test("prove", &name, &[]).with_line(file.line);
+            collector.push(draft.with_test_file(file.name).at(file.name, None).message(file.line));
         }
     }
 }

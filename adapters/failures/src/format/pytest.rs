@@ -6,11 +6,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::ending::{OnTest, TestOutcome};
-use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::test_counts::is_summary;
-use super::super::words::{is_number, leading_number};
-use super::{FormatInput, until};
+use super::{
+    FailureCollector, FormatInput, OnTest, RawFailure, TestOutcome, is_number, leading_number, until,
+};
 
 const TOOL: &str = "pytest";
 
@@ -20,86 +19,87 @@ static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads the results of the tests in the summary, if it names passed tests (`-rA`, `-rp`).
-pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
+pub(crate) fn outcomes(lines: &[&str], tell: &mut OnTest<'_>) {
     const WORDS: [(&str, TestOutcome); 5] = [
         ("PASSED ", TestOutcome::Passed),
         ("XPASS ", TestOutcome::Passed),
         ("FAILED ", TestOutcome::Failed),
         ("ERROR ", TestOutcome::Failed),
-        ("XFAIL ", TestOutcome::Excused),
+        ("XFAIL ", TestOutcome::Skipped),
     ];
     if !lines.iter().any(|line| line.starts_with("PASSED ") && line.contains(".py::")) {
         return;
     }
     for line in lines {
-        let found = WORDS.iter().find_map(|(word, ending)| Some((line.strip_prefix(word)?, *ending)));
-        let Some((rest, ending)) = found.filter(|(rest, _)| rest.contains(".py::")) else { continue };
+        let found = WORDS.iter().find_map(|(word, outcome)| Some((line.strip_prefix(word)?, *outcome)));
+        let Some((rest, outcome)) = found.filter(|(rest, _)| rest.contains(".py::")) else { continue };
         // For a passed test, the entire line is the name; for others a reason follows.
-        let name = match ending {
+        let name = match outcome {
             TestOutcome::Passed if line.starts_with("PASSED ") => rest,
             _ => rest.split_once(" - ").map_or(rest, |(name, _)| name),
         };
-        tell("pytest", name, ending);
+        tell("pytest", name, outcome);
     }
 }
 
 /// Reads the blocks under the headings and takes the names from the summary, if there is one. An output may contain
 /// several runs, each with its own blocks and summary.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
     let mut section = "";
     let mut run = Run::default();
     let mut width = 0;
     let mut end = 0;
     // The line after which this run starts its tests.
     let mut started = None;
-    for (at, line) in sheet.starting(b"=_\xe2") {
+    for (at, line) in input.starting(b"=_\xe2") {
         // Lines that a test printed are part of its block, whatever they look like.
         if at < end {
             continue;
         }
-        if let Some(title) = sugared(line) {
-            let own = until(lines, at + 1, |line| sugared(line).is_some() || is_framed(line, b'='));
+        if let Some(title) = sugar_title(line) {
+            let own = until(lines, at + 1, |line| sugar_title(line).is_some() || is_framed(line, b'='));
             end = at + 1 + own.len();
-            found.printed(own);
+            collector.add_printed(own);
             // Its summary calls errors failures.
             run.blocks.push((
                 title,
                 "FAILURES",
                 until(own, 0, |line| is_framed(line, b'-') || is_progress(line)),
             ));
-        } else if let Some(title) = framed(line, b'=') {
+        } else if let Some(title) = framed_title(line, b'=') {
             width = line.chars().count();
             // Within a block, a test printed this.
             let is_printed = !section.is_empty();
             if let Some(start) = started.take() {
                 for line in (start..at).filter(|at| is_at_once(lines[*at])) {
-                    found.printed(&lines[line..=line]);
+                    collector.add_printed(&lines[line..=line]);
                 }
             }
             if title == STARTED && !is_printed {
                 started = Some(at + 1);
                 // Blocks of an earlier, incomplete run do not belong to this one.
-                std::mem::take(&mut run).push(Vec::new(), found);
+                std::mem::take(&mut run).push(Vec::new(), collector);
             }
             section = if matches!(title, "FAILURES" | "ERRORS" | "PASSES") { title } else { "" };
             if section == "FAILURES" {
                 let untitled = until(lines, at + 1, |line| is_framed(line, b'=') || is_framed(line, b'_'));
-                found.printed(untitled);
+                collector.add_printed(untitled);
                 run.placed = by_place(untitled);
             } else if title == "warnings summary" {
-                found.printed(until(lines, at + 1, |line| is_framed(line, b'=')));
+                collector.add_printed(until(lines, at + 1, |line| is_framed(line, b'=')));
             } else if title == "short test summary info" {
-                std::mem::take(&mut run).push(summary(lines, at + 1), found);
+                std::mem::take(&mut run).push(summary(lines, at + 1), collector);
                 // A reason may have several lines, such as an entire traceback.
                 let counts = |line: &str| line.starts_with(|c: char| c.is_ascii_digit()) && is_summary(line);
                 let own = until(lines, at + 1, |line| is_framed(line, b'=') || counts(line));
                 if at + 1 + own.len() < lines.len() {
-                    found.printed(own);
+                    collector.add_printed(own);
                 }
             }
         } else if (!section.is_empty() || started.is_some())
-            && let Some(title) = framed(line, b'_').filter(|title| !title.trim_matches(['_', ' ']).is_empty())
+            && let Some(title) =
+                framed_title(line, b'_').filter(|title| !title.trim_matches(['_', ' ']).is_empty())
         {
             let own = own_lines(lines, at + 1, width);
             let block = until(own, 0, |line| is_framed(line, b'-'));
@@ -111,13 +111,13 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
                 continue;
             }
             end = at + 1 + own.len();
-            found.printed(own);
+            collector.add_printed(own);
             if section != "PASSES" {
                 run.blocks.push((title, section, block));
             }
         }
     }
-    run.push(Vec::new(), found);
+    run.push(Vec::new(), collector);
 }
 
 /// The title above the tests at the start of a run.
@@ -135,14 +135,14 @@ fn is_at_once(line: &str) -> bool {
 fn as_far_as_place<'s, 'a>(block: &'s [&'a str]) -> &'s [&'a str] {
     let is_place = |line: &&str| {
         let behind = line.split_once(".py:").map(|(_, behind)| behind);
-        let has_number = behind.is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+        let has_number = behind.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
         has_number && !line.starts_with([' ', 'E', '>'])
     };
     &block[..block.iter().rposition(is_place).map_or(block.len(), |at| at + 1)]
 }
 
 /// Returns the title of a block in the frame of pytest-sugar, which shows each failure immediately.
-fn sugared(line: &str) -> Option<&str> {
+fn sugar_title(line: &str) -> Option<&str> {
     const RULE: &str = "―――";
     let title = line
         .strip_prefix(RULE)?
@@ -170,42 +170,46 @@ struct Run<'s, 'a> {
 }
 
 impl Run<'_, '_> {
-    fn push(self, ids: Vec<Id<'_>>, found: &mut FailureCollector<'_>) {
+    fn push(self, ids: Vec<Id<'_>>, collector: &mut FailureCollector<'_>) {
         let mut ids = Ids::new(ids);
         for (title, section, block) in self.blocks {
             let entry = entry(title, section, &mut ids);
-            push_block(title, entry, block, found);
+            push_block(title, entry, block, collector);
         }
         for (title, block) in self.at_once {
-            if let Some(entry) = ids.take_shown(title, block) {
-                found.printed(block);
-                push_block(title, entry, block, found);
+            if let Some(entry) = ids.take_from_body(title, block) {
+                collector.add_printed(block);
+                push_block(title, entry, block, collector);
             }
         }
-        push_rest(&ids, self.placed, found);
+        push_rest(&ids, self.placed, collector);
     }
 }
 
-fn push_block(title: &str, entry: Entry, block: &[&str], found: &mut FailureCollector<'_>) {
+fn push_block(title: &str, entry: Entry, block: &[&str], collector: &mut FailureCollector<'_>) {
     if block.iter().take(3).any(|line| super::super::words::is_parent(line)) {
         return;
     }
     // The choice of the process that ran a test is random.
     let block = block.iter().filter(|line| !is_worker(line)).map(|line| without_worker(line));
     let block: Vec<Cow<'_, str>> = block.collect();
-    let entry = entry.named_by(&block);
-    push(title, &entry, &block.iter().map(|line| &**line).collect::<Vec<_>>(), found);
+    let entry = entry.with_file_of(&block);
+    push(title, &entry, &block.iter().map(|line| &**line).collect::<Vec<_>>(), collector);
 }
 
 /// Reads failures without a block (`--tb=no`, a crashed worker), for which the summary is the only source.
-fn push_rest(ids: &Ids<'_>, mut placed: VecDeque<(String, Vec<String>)>, found: &mut FailureCollector<'_>) {
+fn push_rest(
+    ids: &Ids<'_>,
+    mut placed: VecDeque<(String, Vec<String>)>,
+    collector: &mut FailureCollector<'_>,
+) {
     // Older versions give no reasons at all; newer ones give none for an unexpected pass.
     let says_why = ids.rest().any(|id| !id.reason.is_empty());
     for id in ids.rest() {
         let is_silent = says_why && id.reason.is_empty();
         if let Some((_, block)) = placed.pop_front_if(|(what, _)| !is_silent && id.may_end_with(what)) {
             let entry = Entry { name: id.full(), file: id.file.to_owned(), stage: "" };
-            push(&id.full(), &entry, &block.iter().map(String::as_str).collect::<Vec<_>>(), found);
+            push(&id.full(), &entry, &block.iter().map(String::as_str).collect::<Vec<_>>(), collector);
             continue;
         }
         let reason = without_worker(id.reason);
@@ -215,9 +219,9 @@ fn push_rest(ids: &Ids<'_>, mut placed: VecDeque<(String, Vec<String>)>, found: 
             None => RawFailure::process(TOOL, "", &reason).at(id.file, None),
         };
         let line = format!("{} {}{}", id.status, id.file, id.full().trim_start_matches(id.file));
-        found.push(match (id.status, id.test) {
-            ("ERROR", Some(_)) => staged(draft, "setup"),
-            ("ERROR", None) => staged(draft, COLLECT).headed(&line),
+        collector.push(match (id.status, id.test) {
+            ("ERROR", Some(_)) => with_stage(draft, "setup"),
+            ("ERROR", None) => with_stage(draft, COLLECT).with_heading(&line),
             _ => draft,
         });
     }
@@ -277,8 +281,9 @@ fn by_place(lines: &[&str]) -> VecDeque<(String, Vec<String>)> {
 fn own_lines<'s, 'a>(lines: &'s [&'a str], start: usize, width: usize) -> &'s [&'a str] {
     let mut is_captured = false;
     let mut ends = |line: &str| {
-        is_captured |= framed(line, b'-').is_some_and(|title| title.starts_with("Captured "));
-        let is_title = framed(line, b'_').is_some_and(|it| !it.trim_matches(['_', ' ']).is_empty());
+        is_captured |= framed_title(line, b'-').is_some_and(|title| title.starts_with("Captured "));
+        let is_title =
+            framed_title(line, b'_').is_some_and(|title| !title.trim_matches(['_', ' ']).is_empty());
         let is_wide = || !line.is_ascii() || line.chars().count() + 1 >= width;
         (is_framed(line, b'=') || is_title) && (!is_captured || is_wide())
     };
@@ -307,8 +312,8 @@ fn id(line: &str) -> Option<Id<'_>> {
     let (file, test) = name.split_once("::").map_or((name, None), |(file, test)| (file, Some(test)));
     // Older versions print the subtest before the word.
     let named = |name: &str| found.name(name).or_else(|| found.name(&format!("{name}1")));
-    let message = named("message").map(|it| format!(" [{}]", it.as_str()));
-    let params = named("params").map(|it| format!(" ({})", it.as_str().replace('\'', "")));
+    let message = named("message").map(|group| format!(" [{}]", group.as_str()));
+    let params = named("params").map(|group| format!(" ({})", group.as_str().replace('\'', "")));
     let sub = message.into_iter().chain(params).collect();
     Some(Id { status: named("status")?.as_str(), file: file.trim(), test, sub, reason })
 }
@@ -322,7 +327,7 @@ struct Entry {
 
 impl Entry {
     /// Adds the file in its block to a test that the summary does not contain (`-rs`, `-rN`).
-    fn named_by(self, block: &[Cow<'_, str>]) -> Self {
+    fn with_file_of(self, block: &[Cow<'_, str>]) -> Self {
         if !self.file.is_empty() || !self.stage.is_empty() {
             return self;
         }
@@ -353,7 +358,7 @@ struct Title<'a> {
 }
 
 impl<'a> Title<'a> {
-    fn of(title: &'a str) -> Self {
+    fn parse(title: &'a str) -> Self {
         const STAGES: [(&str, &str); 3] = [
             ("ERROR at setup of ", "setup"),
             ("ERROR at teardown of ", "teardown"),
@@ -376,7 +381,7 @@ const COLLECT: &str = "collect";
 
 /// Finds the name of a block.
 fn entry(title: &str, section: &str, ids: &mut Ids<'_>) -> Entry {
-    let Title { stage, whole, name, is_sub } = Title::of(title);
+    let Title { stage, whole, name, is_sub } = Title::parse(title);
     let is_error = section == "ERRORS";
     if stage == COLLECT {
         if ids.take(name, true, false).is_none() {
@@ -399,7 +404,7 @@ fn entry(title: &str, section: &str, ids: &mut Ids<'_>) -> Entry {
 fn last_of_several(name: &str) -> Option<&str> {
     let path = &name[..name.find('[').unwrap_or(name.len())];
     let (outer, _) = path.rsplit_once("::")?;
-    let is_class = outer.rsplit("::").next().is_some_and(|it| it.starts_with(|c: char| c.is_uppercase()));
+    let is_class = outer.rsplit("::").next().is_some_and(|part| part.starts_with(|c: char| c.is_uppercase()));
     (!is_class).then(|| &name[outer.len() + "::".len()..])
 }
 
@@ -439,10 +444,10 @@ impl<'a> Ids<'a> {
     }
 
     /// Finds and takes the open entry of a block above all sections: the block names the file of the entry.
-    fn take_shown(&mut self, title: &str, block: &[&str]) -> Option<Entry> {
+    fn take_from_body(&mut self, title: &str, block: &[&str]) -> Option<Entry> {
         /// Maximum number of files with a test of the same name.
         const FILES_MAX: usize = 100;
-        let Title { stage, name, is_sub, .. } = Title::of(title);
+        let Title { stage, name, is_sub, .. } = Title::parse(title);
         let is_error = !stage.is_empty();
         let names_file = |at: &&usize| {
             let file = self.all[**at].file;
@@ -461,7 +466,7 @@ impl<'a> Ids<'a> {
     /// Takes an entry, if it is still open.
     fn give(&mut self, at: usize) -> Option<usize> {
         let open = self.open.get_mut(&self.all[at].key())?;
-        let place = open.iter().position(|it| *it == at)?;
+        let place = open.iter().position(|other| *other == at)?;
         open.remove(place)
     }
 
@@ -510,7 +515,7 @@ impl<'a> Ids<'a> {
     }
 }
 
-fn push(title: &str, entry: &Entry, block: &[&str], found: &mut FailureCollector<'_>) {
+fn push(title: &str, entry: &Entry, block: &[&str], collector: &mut FailureCollector<'_>) {
     let mut draft = if entry.name.is_empty() {
         RawFailure::process(TOOL, "", block)
     } else {
@@ -524,7 +529,7 @@ fn push(title: &str, entry: &Entry, block: &[&str], found: &mut FailureCollector
         let line = draft.line.filter(|_| draft.file.as_deref().is_some_and(is_there));
         draft = draft.at(&entry.file, line);
     }
-    found.push(staged(draft, entry.stage).headed(title));
+    collector.push(with_stage(draft, entry.stage).with_heading(title));
 }
 
 /// Checks whether a line names the pytest-xdist process that ran a test: `[gw1] linux -- Python 3.11.7 /bin/python`.
@@ -541,13 +546,13 @@ fn without_worker(reason: &str) -> Cow<'_, str> {
 }
 
 /// A failure in setup is different from the same failure in the test.
-fn staged(draft: RawFailure, stage: &str) -> RawFailure {
+fn with_stage(draft: RawFailure, stage: &str) -> RawFailure {
     let kind = if draft.about.contains("Timeout (>") { "Timeout".to_owned() } else { draft.kind.clone() };
     draft.kind(format!("{stage} {kind}").trim())
 }
 
 /// Returns the title in a line like `==== title ====`.
-fn framed(line: &str, frame: u8) -> Option<&str> {
+fn framed_title(line: &str, frame: u8) -> Option<&str> {
     // Most lines have none, as their first letter shows.
     if line.as_bytes().first() != Some(&frame) {
         return None;
@@ -560,7 +565,7 @@ fn framed(line: &str, frame: u8) -> Option<&str> {
 }
 
 fn is_framed(line: &str, frame: u8) -> bool {
-    framed(line, frame).is_some()
+    framed_title(line, frame).is_some()
 }
 
 /// Converts the class and the name of a case in a report to the name that pytest itself prints.
@@ -588,7 +593,7 @@ pub(super) fn from_report(draft: RawFailure, class: &str, name: &str, message: &
         let module = if class.is_empty() { name } else { class };
         let file = format!("{}.py", module.replace('.', "/"));
         let message = format!("ERROR collecting {file}\n{}", draft.message);
-        return staged(RawFailure { test: None, ..draft }.at(&file, None), COLLECT).message(&message);
+        return with_stage(RawFailure { test: None, ..draft }.at(&file, None), COLLECT).message(&message);
     }
     let stages = [("failed on setup", "setup"), ("failed on teardown", "teardown")];
     let stage = stages.iter().find(|(head, _)| message.starts_with(head)).map_or("", |(_, stage)| stage);
@@ -596,5 +601,5 @@ pub(super) fn from_report(draft: RawFailure, class: &str, name: &str, message: &
     let file = name_of_case(class, "");
     let file = file.split("::").next().unwrap_or_default().to_owned();
     let line = draft.line.filter(|_| draft.file.as_deref() == Some(&file));
-    staged(draft.at(&file, line), stage).headed(&title)
+    with_stage(draft.at(&file, line), stage).with_heading(&title)
 }

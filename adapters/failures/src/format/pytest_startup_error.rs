@@ -1,7 +1,6 @@
 //! Errors that stop pytest before any test: its own, a plugin's, or a `conftest.py` that cannot be loaded.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 const TOOL: &str = "pytest";
 
@@ -9,16 +8,16 @@ const TOOL: &str = "pytest";
 const INTERNAL: &str = "INTERNALERROR> ";
 
 /// Reads the last stack of such an error, which says the most, and the reason why a `conftest.py` was not loaded.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let internal: Vec<&str> =
-        sheet.starting(b"I").filter_map(|(_, line)| line.strip_prefix(INTERNAL)).collect();
+        input.starting(b"I").filter_map(|(_, line)| line.strip_prefix(INTERNAL)).collect();
     if !internal.is_empty() {
-        found.push(RawFailure::process(TOOL, "", &internal));
+        collector.push(RawFailure::process(TOOL, "", &internal));
     }
     for (at, line) in
-        sheet.starting(b"I").filter(|(_, line)| line.starts_with("ImportError while loading conftest "))
+        input.starting(b"I").filter(|(_, line)| line.starts_with("ImportError while loading conftest "))
     {
-        let block = until(sheet.lines, at + 1, str::is_empty);
-        found.push(RawFailure::process(TOOL, "", block).headed(line));
+        let block = until(input.lines, at + 1, str::is_empty);
+        collector.push(RawFailure::process(TOOL, "", block).with_heading(line));
     }
 }

@@ -1,8 +1,7 @@
 //! pytest-timeout if it cannot interrupt a test (`--timeout-method=thread`): it shows the stacks of all threads and
 //! ends the run, which then has no summary.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, python_place, until};
+use super::{FailureCollector, FormatInput, RawFailure, python_place, until};
 
 const TOOL: &str = "pytest";
 
@@ -10,17 +9,17 @@ const TOOL: &str = "pytest";
 const RULES: [&str; 2] = ["~~~", "+++"];
 
 /// Reads the test in the main thread, or a function on behalf of one. A run that continued has already reported it.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let stacks = sheet.marked().filter(|(_, line)| line.starts_with(RULES[0]));
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let stacks = input.marked().filter(|(_, line)| line.starts_with(RULES[0]));
     for (at, _) in stacks {
-        let stack = until(sheet.lines, at + 1, |line| RULES.iter().any(|rule| line.starts_with(rule)));
+        let stack = until(input.lines, at + 1, |line| RULES.iter().any(|rule| line.starts_with(rule)));
         let Some((first, file, line, function)) = test(stack) else { continue };
-        if found.has_test_in(file) {
+        if collector.has_test_in(file) {
             continue;
         }
         let draft = RawFailure::test(TOOL, &format!("{file}::{function}"), &stack[first..]);
-        found.push(draft.kind("Timeout").about("").at(file, line));
-        found.printed(stack);
+        collector.push(draft.kind("Timeout").about("").at(file, line));
+        collector.add_printed(stack);
     }
 }
 

@@ -1,12 +1,11 @@
 //! green and zope.testrunner, runners of Python's unittest: `Failure in NAME`, and a traceback below.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, unittest, until};
+use super::{FailureCollector, FormatInput, RawFailure, unittest, until};
 
 /// Reads the block below each such line, and the failed setup of a zope.testrunner layer.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
-    for (at, line) in sheet.marked() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
+    for (at, line) in input.marked() {
         let (tool, name, told) = if let Some(name) = of_green(line) {
             if !lines.get(at + 1).is_some_and(|line| line.starts_with(FRAME)) {
                 continue;
@@ -29,12 +28,12 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         } else {
             continue;
         };
-        found.printed(told);
+        collector.add_printed(told);
         let stage = unittest::stage_of(&told.iter().copied().filter(|_| tool == ZOPE).collect::<Vec<_>>());
         let block: Vec<&str> = [TRACEBACK].iter().chain(told).copied().collect();
         let draft = RawFailure::test(tool, &name, &block);
         let kind = stage.map_or_else(|| draft.kind.clone(), |stage| format!("{stage} {}", draft.kind));
-        found.push(draft.kind(&kind).headed(line));
+        collector.push(draft.kind(&kind).with_heading(line));
     }
 }
 

@@ -1,15 +1,14 @@
 //! Robot Framework: `Adds One   | FAIL |`, and the message below; dotted, `FAIL: Suite.Adds One`.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, look_back, until};
+use super::{FailureCollector, FormatInput, RawFailure, scan_back, until};
 
 const FAILED: &str = "| FAIL |";
 
 /// Reads the failed tests; a suite has its numbers below.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
-    let suites = suites(sheet);
-    for (at, line) in sheet.marked() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
+    let suites = suites(input);
+    for (at, line) in input.marked() {
         let Some(name) = line.trim_end().strip_suffix(FAILED).and_then(|head| name(head, &lines[..at]))
         else {
             continue;
@@ -23,25 +22,25 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         if is_set && !has_passed && !block.iter().any(|line| is_sum(line)) {
             let above = suites.partition_point(|(begin, _)| *begin < at);
             let suite = above.checked_sub(1).map_or("", |suite| suites[suite].1);
-            found.push(RawFailure::test("robot", name, block).within(suite).headed(name));
+            collector.push(RawFailure::test("robot", name, block).with_test_file(suite).with_heading(name));
         }
     }
-    let is_dotted = sheet.starting(b"R").any(|(_, line)| line.starts_with("Running suite '"));
-    for (at, line) in sheet.starting(b"F").filter(|_| is_dotted) {
+    let is_dotted = input.starting(b"R").any(|(_, line)| line.starts_with("Running suite '"));
+    for (at, line) in input.starting(b"F").filter(|_| is_dotted) {
         let Some(name) = line.strip_prefix("FAIL: ").filter(|_| at > 0 && is_rule(lines[at - 1])) else {
             continue;
         };
         let block = until(lines, at + 1, is_rule);
         let name = without_suites(name.trim());
-        found.push(RawFailure::test("robot", name, block).headed(name));
+        collector.push(RawFailure::test("robot", name, block).with_heading(name));
     }
 }
 
 /// Returns the start and the name of each suite that contains tests; empty for a single suite, which adds nothing.
-fn suites<'a>(sheet: &FormatInput<'a>) -> Vec<(usize, &'a str)> {
-    let lines = sheet.lines;
+fn suites<'a>(input: &FormatInput<'a>) -> Vec<(usize, &'a str)> {
+    let lines = input.lines;
     let is_double = |at: usize| lines.get(at).is_some_and(|line| line.starts_with("===="));
-    let rules = sheet.starting(b"=").map(|(at, _)| at);
+    let rules = input.starting(b"=").map(|(at, _)| at);
     // The name of a suite is between two rules. The first suite within another follows its rules directly.
     let heads = rules.filter(|at| is_double(*at) && is_double(at + 2) && !is_double(at + 4));
     let named = heads.map(|at| (at, lines[at + 1].split(" :: ").next().unwrap_or_default().trim()));
@@ -52,7 +51,7 @@ fn suites<'a>(sheet: &FormatInput<'a>) -> Vec<(usize, &'a str)> {
 /// Returns the name of a test from the text before its status. If the test printed something, the name is above that.
 fn name<'a>(head: &'a str, above: &[&'a str]) -> Option<&'a str> {
     let head = if head.is_empty() {
-        let below = look_back(above).position(|line| is_rule(line))?;
+        let below = scan_back(above).position(|line| is_rule(line))?;
         above.get(above.len() - below)?
     } else {
         head

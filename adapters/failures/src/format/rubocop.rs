@@ -1,16 +1,15 @@
 //! RuboCop in its simple and quiet formats: below the line of a file, a severity, a place and a cop.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 /// Reads each offense below `== FILE ==`.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for (at, head) in sheet.marked() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for (at, head) in input.marked() {
         let Some(file) = head.strip_prefix("== ").and_then(|head| head.strip_suffix(" ==")) else { continue };
-        for line in until(sheet.lines, at + 1, |line| line.starts_with("== ")) {
+        for line in until(input.lines, at + 1, |line| line.starts_with("== ")) {
             let Some(Offense { row, column, cop, told }) = offense(line) else { continue };
-            let draft = RawFailure::diagnostic("rubocop", file, Some(row), told).told_by(line);
-            found.push(draft.kind(cop).shown_at(Some(column), "").message(&format!("{cop}: {told}")));
+            let draft = RawFailure::diagnostic("rubocop", file, Some(row), told).with_line(line);
+            collector.push(draft.kind(cop).with_column(Some(column), "").message(&format!("{cop}: {told}")));
         }
     }
 }

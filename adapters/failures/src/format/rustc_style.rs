@@ -6,15 +6,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::super::words::numbered;
-use super::{FormatInput, Lines, libtest, until};
+use super::{FailureCollector, FormatInput, LineIndex, RawFailure, libtest, numbered, until};
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(?P<level>error|warning|note|help|info)(?:\[(?P<code>[\w:@/-]+)\])?:? |(?P<rule>[A-Z]{1,5}\d{2,5}|[a-z]+(?:-[a-z]+)+|unformatted):? (?:\[\*\] )?)").expect("well formed")
 });
 
-/// A parsed headline.
 struct Head<'a> {
     tool: &'static str,
     whole: &'a str,
@@ -25,13 +22,13 @@ struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    fn of(whole: &'a str) -> Option<Self> {
+    fn parse(whole: &'a str) -> Option<Self> {
         if let Some(head) = Self::of_pyrefly(whole) {
             return Some(head);
         }
         // Most lines are not headlines, and this check rejects them quickly.
         let head = is_of_head(whole).then(|| HEAD.captures(whole)).flatten()?;
-        let text = |name: &str| head.name(name).map_or("", |it| it.as_str());
+        let text = |name: &str| head.name(name).map_or("", |group| group.as_str());
         let what = &whole[head[0].len()..];
         let rule = text("rule");
         let tool = if rule.is_empty() { "rustc" } else { "ruff" };
@@ -60,19 +57,19 @@ const BODY_LINES: usize = 400;
 const LINK_LINES: usize = 1000;
 
 /// Reads every headline that an arrow follows, and errors of the linker.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let (lines, mut since) = (sheet.lines, 0);
-    for (at, line) in sheet.marked() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let (lines, mut since) = (input.lines, 0);
+    for (at, line) in input.marked() {
         if line.starts_with("error: linking with") {
             let near = &lines[..lines.len().min(at + LINK_LINES)];
             let ends = ["error: could not compile", "error: linking with"];
-            link(until(near, at + 1, |line| ends.iter().any(|it| line.starts_with(it))), found);
+            link(until(near, at + 1, |line| ends.iter().any(|end| line.starts_with(end))), collector);
         }
-        if DONE.iter().any(|it| line.starts_with(it)) {
-            placeless(sheet.own.part(since..at), found);
+        if DONE.iter().any(|end| line.starts_with(end)) {
+            placeless(input.own.part(since..at), collector);
             since = at + 1;
         }
-        let (Some(place), Some(head)) = (Place::of(line), head_above(lines, at)) else { continue };
+        let (Some(place), Some(head)) = (Place::parse(line), head_above(lines, at)) else { continue };
         if !matches!(head.level, "" | "error") {
             continue;
         }
@@ -83,14 +80,14 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         // The code was already printed in its place.
         let label = Some(label(body)).filter(|label| *label != code).unwrap_or_default();
         let shown: Vec<&str> = [head.whole, line].into_iter().chain(body.iter().copied()).collect();
-        let draft = draft.shown_at(place.column, &lint(body));
+        let draft = draft.with_column(place.column, &lint(body));
         // For a file that is not formatted, ruff prints where the difference begins.
         if code == "unformatted" {
-            found.push(RawFailure::unformatted(tool, place.file, place.line, &shown.join("\n")));
+            collector.push(RawFailure::unformatted(tool, place.file, place.line, &shown.join("\n")));
             continue;
         }
         let body = if tool == "rustc" { body } else { &[] };
-        found.push(draft.about(&about(head.what, label, body)).message(&shown.join("\n")));
+        collector.push(draft.about(&about(head.what, label, body)).message(&shown.join("\n")));
     }
 }
 
@@ -108,19 +105,19 @@ pub(super) fn about(message: &str, label: &str, body: &[&str]) -> String {
 const DONE: [&str; 2] = ["error: could not compile", "error: aborting due to"];
 
 /// Reads the errors without a place: no arrow follows before the next headline.
-fn placeless(own: Lines<'_>, found: &mut FailureCollector<'_>) {
+fn placeless(own: LineIndex<'_>, collector: &mut FailureCollector<'_>) {
     let lines = own.lines;
     let heads = own.starting(b"e").filter(|(_, line)| line.starts_with("error"));
-    for (at, head) in heads.filter_map(|(at, line)| Some((at, Head::of(line)?))) {
+    for (at, head) in heads.filter_map(|(at, line)| Some((at, Head::parse(line)?))) {
         let ends = |line: &str| line.trim().is_empty() || is_of_head(line) && HEAD.is_match(line);
         let body = until(lines, at + 1, ends);
         let what = head.what;
         let placed = body.iter().any(|line| line.trim_start().starts_with("--> "));
-        let derived = DONE.iter().chain(&libtest::RERUN).any(|it| lines[at].starts_with(it))
+        let derived = DONE.iter().chain(&libtest::RERUN).any(|begin| lines[at].starts_with(begin))
             || what.starts_with("linking with");
         if !placed && !derived {
             let message = [&lines[at..=at], body].concat().join("\n");
-            found.push(RawFailure::diagnostic("rustc", "", None, what).kind(head.code).message(&message));
+            collector.push(RawFailure::diagnostic("rustc", "", None, what).kind(head.code).message(&message));
         }
     }
 }
@@ -134,7 +131,7 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// Splits `--> src/lib.rs:3:5`; a line or a column may be missing.
-    fn of(line: &'a str) -> Option<Self> {
+    fn parse(line: &'a str) -> Option<Self> {
         let place = line.trim_start().strip_prefix("--> ")?.trim_end();
         let (file, line, column) = match numbered(place) {
             Some((rest, last)) => match numbered(rest) {
@@ -159,17 +156,21 @@ fn lint(body: &[&str]) -> String {
         |line: &&&str| line.contains("`-") || line.contains("`#[") || line.contains("rust-clippy/");
     let notes = body.iter().filter(may_name);
     let all: Vec<regex::Captures<'_>> = notes.filter_map(|line| LINT.captures(line)).collect();
-    let link = all.iter().find_map(|it| it.name("link")).map(|it| format!("clippy::{}", it.as_str()));
-    let name = || all.iter().filter_map(|it| it.name("name")).find(|it| it.as_str() != "warnings");
+    let link = all
+        .iter()
+        .find_map(|captures| captures.name("link"))
+        .map(|group| format!("clippy::{}", group.as_str()));
+    let name =
+        || all.iter().filter_map(|captures| captures.name("name")).find(|group| group.as_str() != "warnings");
     // The option has dashes instead of the underscores of the name.
-    link.or_else(|| name().map(|it| it.as_str().replace('-', "_"))).unwrap_or_default()
+    link.or_else(|| name().map(|group| group.as_str().replace('-', "_"))).unwrap_or_default()
 }
 
 /// Returns the headline above an arrow; a headline may have a few lines.
 fn head_above<'a>(lines: &[&'a str], arrow: usize) -> Option<Head<'a>> {
     const LINES: usize = 4;
     let above = lines[arrow.saturating_sub(LINES)..arrow].iter().rev();
-    above.take_while(|line| !line.trim().is_empty()).find_map(|line| Head::of(line))
+    above.take_while(|line| !line.trim().is_empty()).find_map(|line| Head::parse(line))
 }
 
 /// Checks whether a diagnostic names its subject.
@@ -209,7 +210,7 @@ fn label<'a>(body: &[&'a str]) -> &'a str {
 }
 
 /// Reads the symbols that the linker did not find.
-pub(super) fn link(block: &[&str], found: &mut FailureCollector<'_>) {
+pub(super) fn link(block: &[&str], collector: &mut FailureCollector<'_>) {
     static SYMBOL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?:undefined symbol: |undefined reference to [`'‘])(?P<name>[^\s'’]+)|(?:cannot find|unable to find library|library not found for) (?P<library>-l[^\s:]+)")
             .expect("well formed")
@@ -227,6 +228,6 @@ pub(super) fn link(block: &[&str], found: &mut FailureCollector<'_>) {
         if let Some(place) = block.get(at + 1).and_then(|next| REFERENCE.captures(next)) {
             draft = draft.at(&place["file"], place["line"].parse().ok());
         }
-        found.push(draft);
+        collector.push(draft);
     }
 }

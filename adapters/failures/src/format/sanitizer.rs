@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 const TOOL: &str = "sanitizer";
 
@@ -26,9 +25,9 @@ static UNDEFINED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads every report: its kind and the first function of the project on its stack.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
-    for (at, line) in sheet.marked() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
+    for (at, line) in input.marked() {
         if line.contains("Sanitizer: ")
             && let Some(head) = HEAD.captures(line)
         {
@@ -49,11 +48,11 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             });
             let message =
                 format!("{}\n{summary}", block.iter().take(8).copied().collect::<Vec<_>>().join("\n"));
-            found.push(
+            collector.push(
                 RawFailure::diagnostic(TOOL, &file, number, &format!("{what} in {function}"))
                     .kind(what)
-                    .told_by(line)
-                    .up_to(block.last().copied().unwrap_or(line))
+                    .with_line(line)
+                    .with_last_line(block.last().copied().unwrap_or(line))
                     .message(&message),
             );
         } else if line.contains(": runtime error: ")
@@ -62,20 +61,20 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             let draft =
                 RawFailure::diagnostic(TOOL, &error["file"], error["line"].parse().ok(), &error["what"]);
             let draft = RawFailure { style: super::super::parts::MaskingStyle::Values, ..draft };
-            found.push(draft.kind("undefined-behaviour").message(line));
+            collector.push(draft.kind("undefined-behaviour").message(line));
         }
     }
-    valgrind(sheet, found);
+    valgrind(input, collector);
 }
 
 /// Checks whether a frame is outside of the runtime.
 fn is_own(place: &str) -> bool {
     !["/libsanitizer/", "/sysdeps/", "/csu/", "/nptl/", "/compiler-rt/", "/lib/asan/"]
         .iter()
-        .any(|it| place.contains(it))
+        .any(|part| place.contains(part))
 }
 
-fn valgrind(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+fn valgrind(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     static AT: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
             r"^==\d+==    (?:at|by) 0x[0-9A-F]+: (?P<function>\S+) \((?P<file>[^:()]+):(?P<line>\d+)\)",
@@ -91,7 +90,7 @@ fn valgrind(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         "Syscall param",
         "Mismatched free",
     ];
-    for (at, line) in sheet.starting(b"=").filter(|(_, line)| line.starts_with("==")) {
+    for (at, line) in input.starting(b"=").filter(|(_, line)| line.starts_with("==")) {
         let told = line.trim_start_matches(|c: char| c == '=' || c.is_ascii_digit()).trim();
         let lost = told.contains(" definitely lost in loss record");
         let Some(kind) =
@@ -100,7 +99,7 @@ fn valgrind(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             continue;
         };
         let stack =
-            || sheet.lines[at + 1..].iter().take(REPORT_LINES).take_while(|line| line.contains(" 0x"));
+            || input.lines[at + 1..].iter().take(REPORT_LINES).take_while(|line| line.contains(" 0x"));
         // The location of the address: after a block, in a freed block, or nowhere.
         let address = stack().find(|line| line.contains("  Address 0x")).map_or("", |line| {
             let how = line.rsplit(' ').next().unwrap_or_default();
@@ -111,7 +110,7 @@ fn valgrind(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let (function, file, number) = frame.map_or_else(Default::default, |frame| {
             (frame["function"].to_owned(), frame["file"].to_owned(), frame["line"].parse().ok())
         });
-        found.push(
+        collector.push(
             RawFailure::diagnostic(TOOL, &file, number, &format!("{kind} in {function} {address}"))
                 .kind(kind)
                 .message(told),

@@ -2,25 +2,24 @@
 
 use serde_json::Value;
 
-use super::super::normalize::percent_decoded;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, number};
+use super::super::normalize::percent_decode;
+use super::{FailureCollector, FormatInput, RawFailure, number};
 
-/// Reads every result.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for document in sheet.documents() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for document in input.documents() {
         let runs = document["runs"].as_array().into_iter().flatten();
         let results = runs.flat_map(|run| {
             let results = run["results"].as_array().into_iter().flatten();
             results.map(|result| (result, rule(run, result)))
         });
-        let results: Vec<(&Value, &Value)> =
-            results.filter(|(it, _)| it["suppressions"].as_array().is_none_or(Vec::is_empty)).collect();
+        let results: Vec<(&Value, &Value)> = results
+            .filter(|(result, _)| result["suppressions"].as_array().is_none_or(Vec::is_empty))
+            .collect();
         let errors = results.iter().any(|(result, rule)| level(result, rule) == "error");
         for (result, rule) in results {
             let level = level(result, rule);
             if level == "error" || (!errors && level == "warning") {
-                found.push(draft(result, rule, level));
+                collector.push(draft(result, rule, level));
             }
         }
     }
@@ -47,7 +46,7 @@ fn draft(result: &Value, rule: &Value, level: &str) -> RawFailure {
     let place = &result["locations"][0]["physicalLocation"];
     let uri = place["artifactLocation"]["uri"].as_str().unwrap_or_default();
     // Readers of other formats decode a complete URL, too.
-    let file = if uri.starts_with("file://") { uri.to_owned() } else { percent_decoded(uri) };
+    let file = if uri.starts_with("file://") { uri.to_owned() } else { percent_decode(uri) };
     let line = number(&place["region"]["startLine"]);
     let message =
         result["message"]["text"].as_str().or(result["message"]["markdown"].as_str()).unwrap_or_default();
@@ -55,7 +54,7 @@ fn draft(result: &Value, rule: &Value, level: &str) -> RawFailure {
     let rule = result["ruleId"].as_str().or(rule["id"].as_str()).unwrap_or_default();
     RawFailure::diagnostic("sarif", &file, line, message)
         .kind(rule)
-        .shown_at(column, "")
+        .with_column(column, "")
         .warning(level != "error")
         .message(format!("{rule} {message}").trim())
 }

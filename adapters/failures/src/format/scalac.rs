@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::FormatInput;
+use super::{FailureCollector, FormatInput, RawFailure};
 
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^-- (?:\[(?P<code>E\d+)\] )?(?P<what>[\w ]*?(?P<level>Error|Warning)): (?P<file>\S.*?\.scala):(?P<line>\d+)(?::(?P<column>\d+))?[ -]*$")
@@ -22,13 +21,13 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 const LINES: usize = 20;
 
 /// Reads every error. If the compiler treats warnings as errors, it reads those, too.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let is_strict = sheet.has("-Werror") || sheet.has("-Xfatal-warnings");
-    let drafts = sheet.marked().filter_map(|(at, _)| {
-        let drawn = drawn(sheet.lines, at).or_else(|| plain(sheet.lines, at));
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let is_strict = input.has("-Werror") || input.has("-Xfatal-warnings");
+    let drafts = input.marked().filter_map(|(at, _)| {
+        let drawn = read_drawing(input.lines, at).or_else(|| plain(input.lines, at));
         drawn.filter(|draft| is_strict || !draft.is_warning)
     });
-    found.push_errors(drafts.collect());
+    collector.push_errors(drafts.collect());
 }
 
 /// Removes the prefix of sbt from a line, and returns whether it marks a warning.
@@ -39,7 +38,7 @@ fn bare(line: &str) -> (Option<bool>, &str) {
 }
 
 /// Reads the format of Scala 3: the message follows a bar, below the source text and its pointer.
-fn drawn(lines: &[&str], at: usize) -> Option<RawFailure> {
+fn read_drawing(lines: &[&str], at: usize) -> Option<RawFailure> {
     let (level, line) = bare(lines[at]);
     let head = HEAD.captures(line)?;
     let below = lines[at + 1..].iter().take(LINES).map(|line| bare(line).1);
@@ -57,7 +56,7 @@ fn drawn(lines: &[&str], at: usize) -> Option<RawFailure> {
     let number = |name: &str| head.name(name).and_then(|number| number.as_str().parse().ok());
     let draft = RawFailure::diagnostic("scalac", &head["file"], number("line"), &what).kind(code);
     let is_warning = level.unwrap_or(&head["level"] == "Warning");
-    Some(draft.shown_at(number("column"), "").warning(is_warning))
+    Some(draft.with_column(number("column"), "").warning(is_warning))
 }
 
 /// Reads a place and a message, which continues up to the source text.
@@ -71,10 +70,10 @@ fn plain(lines: &[&str], at: usize) -> Option<RawFailure> {
     let pointer = below.iter().position(|line| is_pointer(line.trim())).unwrap_or_default();
     let more = below[..pointer.saturating_sub(1)].iter().map(|line| line.trim());
     let first = place.name("what").map_or("", |what| what.as_str()).trim();
-    let what = [first].into_iter().chain(more).filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ");
+    let what = [first].into_iter().chain(more).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let number = |name: &str| place.name(name).and_then(|number| number.as_str().parse().ok());
     let draft = RawFailure::diagnostic("scalac", &place["file"], number("line"), &what);
-    (!what.is_empty()).then(|| draft.shown_at(number("column"), "").warning(is_warning))
+    (!what.is_empty()).then(|| draft.with_column(number("column"), "").warning(is_warning))
 }
 
 fn is_pointer(text: &str) -> bool {

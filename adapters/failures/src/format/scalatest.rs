@@ -5,26 +5,24 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::super::words::indentation;
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, indentation, until};
 
 static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\((?P<file>[\w.$/-]+\.scala):(?P<line>\d+)\)$").expect("well formed"));
 
 /// Reads every test that is marked, and every suite that was aborted.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     // With sbt, a line without its mark was printed by a test.
-    let is_sbt = sheet.marked().any(|(_, line)| line.starts_with("[info] "));
-    let own = sheet.marked().filter(|(_, line)| !is_sbt || bare(line).len() < line.len());
+    let is_sbt = input.marked().any(|(_, line)| line.starts_with("[info] "));
+    let own = input.marked().filter(|(_, line)| !is_sbt || bare(line).len() < line.len());
     let marked: BTreeSet<usize> = own.map(|(at, _)| at).collect();
-    let lines: Vec<&str> = sheet.lines.iter().map(|line| bare(line)).collect();
+    let lines: Vec<&str> = input.lines.iter().map(|line| bare(line)).collect();
     let (mut suite, mut scopes) = ("", Vec::<&str>::new());
     for (at, line) in lines.iter().enumerate() {
         // The names of suites and scopes are above their tests.
         if let Some(name) = line.strip_suffix(':').filter(|name| is_suite(name)) {
             (suite, scopes) = (name, Vec::new());
-        } else if is_scope(&lines, at, line.len() < sheet.lines[at].len()) {
+        } else if is_scope(&lines, at, line.len() < input.lines[at].len()) {
             scopes.retain(|scope| indentation(scope) < indentation(line));
             scopes.push(line);
         }
@@ -33,12 +31,12 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         }
         let depth = indentation(line);
         let within = scopes.iter().filter(|scope| indentation(scope) <= depth).map(|scope| scope.trim());
-        if let Some(name) = failed(line) {
+        if let Some(name) = failed_name(line) {
             let names: Vec<&str> = [suite].into_iter().chain(within).chain([name]).collect();
-            found.push(test(names.join(" ").trim(), &lines[at + 1..], depth));
+            collector.push(test(names.join(" ").trim(), &lines[at + 1..], depth));
         } else if let Some((before, _)) = line.split_once(" *** ABORTED ***") {
             let name = before.rsplit(": ").next().unwrap_or(before);
-            found.push(test(name, &lines[at + 1..], depth));
+            collector.push(test(name, &lines[at + 1..], depth));
         }
     }
 }
@@ -62,7 +60,7 @@ fn is_scope(lines: &[&str], at: usize, is_marked: bool) -> bool {
     below && !lines[at].trim().is_empty() && !is_test(lines[at]) && (is_marked || depth > 0)
 }
 
-fn failed(line: &str) -> Option<&str> {
+fn failed_name(line: &str) -> Option<&str> {
     let (name, time) = line.trim_start().strip_prefix("- ")?.split_once(" *** FAILED ***")?;
     (time.is_empty() || time.starts_with(" (")).then_some(name)
 }

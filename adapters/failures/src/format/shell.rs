@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::FormatInput;
+use super::{FailureCollector, FormatInput, RawFailure};
 
 /// The messages of the system, and the messages of shells.
 static SAID: LazyLock<Regex> = LazyLock::new(|| {
@@ -17,7 +16,7 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads the last such line: earlier ones did not end the script.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     /// A longer line is not a message with a path.
     const LINE_MAX: usize = 8192;
     let own = |line: &&&str| {
@@ -27,19 +26,19 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             && !super::unrecognized::is_epilogue(line)
     };
     let said = |line: &&&str| SAID.is_match(line) || is_of_a_parameter(line);
-    if let Some(line) = sheet.lines.iter().rev().filter(own).find(said) {
-        push(line, found);
+    if let Some(line) = input.lines.iter().rev().filter(own).find(said) {
+        push(line, collector);
     }
 }
 
 /// Reads the programs that make or a shell could not run, in addition to the failures of another tool.
-pub(crate) fn read_beside(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read_beside(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     static MISSED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^(?:g?make(?:\[\d+\])?: .*(?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]ot found|No rule to make target.*)|\S*sh: .*(?:[Nn]o such file or directory|[Pp]ermission denied|[Nn]ot found))$").expect("well formed")
     });
-    for line in sheet.lines.iter().filter(|line| may_miss(line) && MISSED.is_match(line)) {
+    for line in input.lines.iter().filter(|line| may_miss(line) && MISSED.is_match(line)) {
         if !super::unrecognized::is_epilogue(line) {
-            push(line, found);
+            push(line, collector);
         }
     }
 }
@@ -51,7 +50,7 @@ fn may_miss(line: &str) -> bool {
     is_make && !who().is_empty() || line.ends_with(['d', 'y']) && who().ends_with("sh")
 }
 
-fn push(line: &str, found: &mut FailureCollector<'_>) {
+fn push(line: &str, collector: &mut FailureCollector<'_>) {
     // With `-k`, make continues and omits this word.
     let line = line.strip_suffix("  Stop.").unwrap_or(line);
     let kind = SAID.captures(line).map_or_else(|| "parameter".to_owned(), |said| said["what"].to_owned());
@@ -63,7 +62,7 @@ fn push(line: &str, found: &mut FailureCollector<'_>) {
         }
         None => RawFailure::diagnostic("shell", "", None, line),
     };
-    found.push(draft.kind(kind.trim_end_matches('.')).message(line));
+    collector.push(draft.kind(kind.trim_end_matches('.')).message(line));
 }
 
 /// Checks whether a shell reports a missing parameter with the script's own text: `ci.sh: line 3: PORT: is not set`.

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, Lines, blocks, until};
+use super::{FailureCollector, FormatInput, LineIndex, RawFailure, blocks, until};
 
 const TOOL: &str = "shunit2";
 
@@ -12,25 +11,26 @@ const ASSERTED: &str = "ASSERT:";
 const ENDED: &str = "shunit2:ERROR ";
 
 /// Reads tests with failed assertions, and tests without one that ended with an error (on the other stream).
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let own = asserted(sheet.own);
-    let names: BTreeSet<&str> = own.iter().chain(&asserted(sheet.beside)).map(|(name, _)| *name).collect();
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let own = find_assertions(input.own);
+    let names: BTreeSet<&str> =
+        own.iter().chain(&find_assertions(input.beside)).map(|(name, _)| *name).collect();
     for (name, block) in own {
         let said: Vec<&str> = block.iter().map(|line| line.strip_prefix(ASSERTED).unwrap_or(line)).collect();
-        found.push(RawFailure::test(TOOL, name, &said).kind("assert"));
+        collector.push(RawFailure::test(TOOL, name, &said).kind("assert"));
     }
-    for (_, line) in sheet.starting(b"s") {
+    for (_, line) in input.starting(b"s") {
         let name =
             line.strip_prefix(ENDED).and_then(|told| told.strip_suffix("() returned non-zero return code."));
         if let Some(name) = name.filter(|name| !names.contains(name)) {
-            found.push(RawFailure::test(TOOL, name, &[line]).kind("error"));
+            collector.push(RawFailure::test(TOOL, name, &[line]).kind("error"));
         }
     }
 }
 
 /// Returns the tests with failed assertions below their names, and the lines from the first of these. A name is alone
 /// on its line, and begins like one, or is directly above an assertion.
-fn asserted<'a>(own: Lines<'a>) -> Vec<(&'a str, &'a [&'a str])> {
+fn find_assertions<'a>(own: LineIndex<'a>) -> Vec<(&'a str, &'a [&'a str])> {
     let is_asserted = |at: usize| own.lines.get(at + 1).is_some_and(|line| line.starts_with(ASSERTED));
     let is_head =
         |at: &usize| is_name(own.lines[*at]) && (begins_like_test(own.lines[*at]) || is_asserted(*at));

@@ -2,8 +2,7 @@
 
 use serde::Deserialize;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::FormatInput;
+use super::{FailureCollector, FormatInput, RawFailure};
 
 const TOOL: &str = "svelte-check";
 
@@ -27,16 +26,16 @@ struct Position {
 }
 
 /// Reads the errors, or where nothing is one the warnings.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let drafts = sheet.marked().filter_map(|(_, line)| {
-        let rest = behind_time(line)?;
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let drafts = input.marked().filter_map(|(_, line)| {
+        let rest = after_time(line)?;
         let draft = if rest.starts_with('{') { verbose(rest) } else { plain(rest) }?;
-        Some(draft.message(rest).told_by(line))
+        Some(draft.message(rest).with_line(line))
     });
-    found.push_errors(drafts.collect());
+    collector.push_errors(drafts.collect());
 }
 
-fn behind_time(line: &str) -> Option<&str> {
+fn after_time(line: &str) -> Option<&str> {
     let (time, rest) = line.split_once(' ')?;
     (time.len() >= 10 && time.bytes().all(|byte| byte.is_ascii_digit())).then_some(rest)
 }
@@ -48,7 +47,7 @@ fn plain(line: &str) -> Option<RawFailure> {
     let (number, column) = place.split_once(':')?;
     let draft = RawFailure::diagnostic(TOOL, file, number.parse().ok(), what.strip_suffix('"')?);
     let is_known = matches!(level, "ERROR" | "WARNING");
-    is_known.then(|| draft.warning(level == "WARNING").shown_at(column.parse().ok(), ""))
+    is_known.then(|| draft.warning(level == "WARNING").with_column(column.parse().ok(), ""))
 }
 
 fn verbose(line: &str) -> Option<RawFailure> {
@@ -64,6 +63,6 @@ fn verbose(line: &str) -> Option<RawFailure> {
         draft
             .kind(&code)
             .warning(problem.level == "WARNING")
-            .shown_at(problem.start.character.checked_add(1), ""),
+            .with_column(problem.start.character.checked_add(1), ""),
     )
 }

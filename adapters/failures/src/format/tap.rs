@@ -7,49 +7,52 @@ use serde_json::Value;
 use unstuck_core::text::plain::strip_ansi;
 
 use super::super::clean_output::CleanOutput;
-use super::super::ending::{OnTest, TestOutcome};
-use super::super::parts::MaskingStyle;
-use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::super::words::{begins, indentation, leading_number};
-use super::{FormatInput, gcc_style, libcheck, look, mocha, node_test, places, prove, until};
+use super::{
+    FailureCollector, FormatInput, MaskingStyle, OnTest, RawFailure, TestOutcome, gcc_style, libcheck, mocha,
+    node_test, places, prove, scan, until,
+};
 
 /// Reads every point that is not ok and not expected to fail.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    if !sheet.starting(b"T1").any(|(_, line)| is_tap(line)) || prove::tells(sheet) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    if !input.starting(b"T1").any(|(_, line)| is_tap(line)) || prove::reports_all(input) {
         return;
     }
-    let lines = stream(sheet.lines);
-    let start = sheet.lines.len() - lines.len();
-    let said = said(lines, sheet.beginning(b"-").filter_map(|(at, _)| at.checked_sub(start)));
-    let points = without(lines, &said);
-    let strays = strays(lines, &points, &sheet.firsts[start..]);
+    let lines = stream(input.lines);
+    let start = input.lines.len() - lines.len();
+    let said = yaml_blocks(lines, input.beginning(b"-").filter_map(|(at, _)| at.checked_sub(start)));
+    let points = without_blocks(lines, &said);
+    let strays = stray_points(lines, &points, &input.firsts[start..]);
     let is_of_bats =
         |line: &str| line.starts_with("# bats_") || line.starts_with("# (") && line.contains("in test file ");
-    let bats = sheet.starting(b"#").any(|(_, line)| is_of_bats(line));
+    let bats = input.starting(b"#").any(|(_, line)| is_of_bats(line));
     let tool = if bats { "bats" } else { "tap" };
     let timed = is_timed(lines);
     let below = |(at, line): (usize, _)| (at >= start).then_some(line);
-    let are_plain = is_tape(sheet.beginning(b"o#").filter_map(below));
+    let are_plain = is_tape(input.beginning(b"o#").filter_map(below));
     let mut parents = Parents { are_plain, ..Parents::default() };
-    let files = prove::files(sheet);
-    let begins = sheet.begins[start..].iter().enumerate();
+    let files = prove::files(input);
+    let begins = input.begins[start..].iter().enumerate();
     let (mut plans, mut has_failed) = (Plans::default(), false);
     for (at, _) in begins.filter(|(_, begin)| matches!(begin, b'#' | b'1' | b'B' | b'n' | b'o')) {
         let line = points[at];
         plans.take(line);
         if let Some(reason) = line.strip_prefix("Bail out!") {
-            found.push(RawFailure::process(tool, "bail out", &[reason]));
+            collector.push(RawFailure::process(tool, "bail out", &[reason]));
             has_failed = true;
         }
         let (depth, point) = parents.take(line);
         let Some(name) = point.strip_prefix("not ok ").and_then(name) else { continue };
         has_failed = true;
-        let is_parent = parents.ends(depth, name) && !says_why(&lines[at + 1..]);
-        if is_parent || strays.contains(&at) || (opens(line) && holds_failure(&points[at + 1..], depth)) {
+        let is_parent = parents.ends(depth, name) && !has_reason(&lines[at + 1..]);
+        if is_parent
+            || strays.contains(&at)
+            || (begins_block(line) && holds_failure(&points[at + 1..], depth))
+        {
             continue;
         }
         let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
-        let before = &sheet.lines[..start + at];
+        let before = &input.lines[..start + at];
         let file = files[..files.partition_point(|(of, _)| *of < before.len())].last();
         let file = file.map_or("", |(_, file)| file);
         // prove's message about a file is below its last point, without indentation.
@@ -59,19 +62,19 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let bare = Some(name).filter(|_| body.is_empty());
         let problem = || Some(gcc_style::parse(bare?)?.draft().message(line));
         if let Some(draft) = problem().or_else(|| libcheck::point(bare?)) {
-            found.push(draft);
+            collector.push(draft);
             continue;
         }
-        push(tool, &parents.path(depth, name), file, line, body, before, found);
+        push(tool, &parents.path(depth, name), file, line, body, before, collector);
     }
     // A failed hook, or a first failure that stops the run, already explains why the others are missing.
-    let missing = if has_failed { None } else { plans.unfulfilled(tool, &points) };
-    missing.into_iter().for_each(|draft| found.push(draft));
-    said.into_iter().for_each(|said| found.printed(&lines[said]));
+    let missing = if has_failed { None } else { plans.missing_points(tool, &points) };
+    missing.into_iter().for_each(|draft| collector.push(draft));
+    said.into_iter().for_each(|said| collector.add_printed(&lines[said]));
 }
 
 /// Reports the results of the tests that the points name. Points of tape are assertions, not tests.
-pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
+pub(crate) fn outcomes(lines: &[&str], tell: &mut OnTest<'_>) {
     if !lines.iter().any(|line| is_tap(line)) || is_tape(lines.iter().copied()) {
         return;
     }
@@ -79,17 +82,17 @@ pub(crate) fn endings(lines: &[&str], tell: &mut OnTest<'_>) {
     let mut parents = Parents::default();
     let timed = is_timed(lines);
     let dashed = (0..lines.len()).filter(|at| begins(lines[*at]) == Some(b'-'));
-    for line in &without(lines, &said(lines, dashed)) {
+    for line in &without_blocks(lines, &yaml_blocks(lines, dashed)) {
         let (depth, point) = parents.take(line);
         let failed = point.strip_prefix("not ok ").map(|rest| (rest, TestOutcome::Failed));
         let ended = failed.or_else(|| Some((point.strip_prefix("ok ")?, TestOutcome::Passed)));
-        let Some((rest, ending)) = ended.filter(|_| !opens(line)) else { continue };
+        let Some((rest, outcome)) = ended.filter(|_| !begins_block(line)) else { continue };
         let (name, excused) = description(rest);
-        let ending = if excused { TestOutcome::Excused } else { ending };
+        let outcome = if excused { TestOutcome::Skipped } else { outcome };
         let name = if timed { without_elapsed(name).unwrap_or(name) } else { name };
         let name = bare(name);
         if !name.is_empty() && gcc_style::parse(name).is_none() {
-            tell("tap", &parents.path(depth, name), ending);
+            tell("tap", &parents.path(depth, name), outcome);
         }
     }
 }
@@ -113,7 +116,7 @@ pub(crate) fn stream<'s, 'a>(lines: &'s [&'a str]) -> &'s [&'a str] {
 }
 
 /// Returns the blocks of YAML, each of which belongs to the point above it. `dashed` are lines that begin with a dash.
-fn said(lines: &[&str], dashed: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+fn yaml_blocks(lines: &[&str], dashed: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
     let mut blocks: Vec<Range<usize>> = Vec::new();
     for at in dashed {
         let is_said = blocks.last().is_some_and(|block| at < block.end);
@@ -123,7 +126,7 @@ fn said(lines: &[&str], dashed: impl Iterator<Item = usize>) -> Vec<Range<usize>
             && lines[at].trim() == "---"
             && (above().starts_with("ok ") || above().starts_with("not ok "));
         let closes = |line: &&&str| line.trim() == "..." && indentation(line) == indentation(lines[at]);
-        if opens && let Some(length) = look(&lines[at..]).position(|line| closes(&line)) {
+        if opens && let Some(length) = scan(&lines[at..]).position(|line| closes(&line)) {
             blocks.push(at..at + length + 1);
         }
     }
@@ -131,7 +134,7 @@ fn said(lines: &[&str], dashed: impl Iterator<Item = usize>) -> Vec<Range<usize>
 }
 
 /// Returns the lines; those in these blocks become empty.
-fn without<'a>(lines: &[&'a str], said: &[Range<usize>]) -> Vec<&'a str> {
+fn without_blocks<'a>(lines: &[&'a str], said: &[Range<usize>]) -> Vec<&'a str> {
     let mut points = lines.to_vec();
     said.iter().for_each(|said| points[said.clone()].fill(""));
     points
@@ -142,7 +145,7 @@ fn without<'a>(lines: &[&'a str], said: &[Range<usize>]) -> Vec<&'a str> {
 /// Such a point has no details below it, and its number is above the plan or repeats the number of a point in its
 /// place, since points are numbered in order. Other points that are out of order may belong to the tool itself: node
 /// numbers each file separately.
-fn strays(lines: &[&str], points: &[&str], firsts: &[u8]) -> BTreeSet<usize> {
+fn stray_points(lines: &[&str], points: &[&str], firsts: &[u8]) -> BTreeSet<usize> {
     let plans = places(b"1", firsts).map(|at| lines[at]).filter(|line| is_plan(line));
     let planned = plans.map(|line| leading(&line["1..".len()..])).max();
     let (mut strays, mut out_of_order, mut next) = (BTreeSet::new(), Vec::new(), 1);
@@ -178,15 +181,15 @@ pub(crate) const UNFULFILLED: &str = "plan";
 
 /// Checks whether a plan of either page is incomplete although no point failed. If the exit status is lost in a pipe,
 /// only this shows that a program ended in the middle of its tests.
-pub(crate) fn breaks_off(pages: &[CleanOutput<'_>; 2]) -> bool {
+pub(crate) fn is_incomplete(pages: &[CleanOutput<'_>; 2]) -> bool {
     pages.iter().filter(|page| page.text().contains("1..")).any(|page| {
         let lines = page.lines();
         let lines = stream(&lines);
         let dashed = (0..lines.len()).filter(|at| begins(lines[*at]) == Some(b'-'));
-        let points = without(lines, &said(lines, dashed));
+        let points = without_blocks(lines, &yaml_blocks(lines, dashed));
         let mut plans = Plans::default();
         points.iter().for_each(|line| plans.take(line));
-        plans.unfulfilled("tap", &points).is_some()
+        plans.missing_points("tap", &points).is_some()
     })
 }
 
@@ -218,7 +221,7 @@ impl<'l> Plans<'l> {
     }
 
     /// Returns the failure for missing points. If the exit status is lost, only the plan shows that a program died.
-    fn unfulfilled(&self, tool: &'static str, points: &[&str]) -> Option<RawFailure> {
+    fn missing_points(&self, tool: &'static str, points: &[&str]) -> Option<RawFailure> {
         let plan = self.last.filter(|_| self.are_numbered && self.told < self.planned)?;
         // A point may follow the output of a test without a line feed: `loading... ok 3 - adds`.
         let is_behind = |line: &str| {
@@ -231,7 +234,7 @@ impl<'l> Plans<'l> {
             return None;
         }
         let text = format!("planned {} tests, of which {told} were told", self.planned);
-        let draft = RawFailure::process(tool, UNFULFILLED, &[]).message(&text).told_by(plan);
+        let draft = RawFailure::process(tool, UNFULFILLED, &[]).message(&text).with_line(plan);
         Some(RawFailure { values: text, ..draft })
     }
 }
@@ -239,7 +242,7 @@ impl<'l> Plans<'l> {
 /// Checks whether a comment counts tests: `# fail 3`, as node, tape and QUnit end a stream.
 pub(crate) fn is_counter(line: &str) -> bool {
     let counted =
-        line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ ")).and_then(|it| it.split_once(' '));
+        line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ ")).and_then(|rest| rest.split_once(' '));
     counted.is_some_and(|(what, number)| {
         what.bytes().all(|byte| byte.is_ascii_lowercase())
             && number.trim_start().parse::<f64>().is_ok_and(|number| number >= 0.0)
@@ -293,8 +296,9 @@ impl<'l> Parents<'l> {
             }
         } else {
             let begun = || point.strip_prefix("not ok ").or_else(|| point.strip_prefix("ok "));
-            let opened =
-                || begun().filter(|_| opens(line)).map(|rest| description(rest).0.trim_end_matches(" {"));
+            let opened = || {
+                begun().filter(|_| begins_block(line)).map(|rest| description(rest).0.trim_end_matches(" {"))
+            };
             if let Some(name) = point.strip_prefix("# Subtest: ").or_else(opened) {
                 self.within.retain(|parent| parent.depth < depth);
                 self.within.push(Parent { depth, name, has_failed: false });
@@ -322,23 +326,23 @@ impl<'l> Parents<'l> {
 }
 
 /// Checks whether the block of YAML below a point says why it failed, and not only where it is.
-fn says_why(below: &[&str]) -> bool {
+fn has_reason(below: &[&str]) -> bool {
     const WHY: [&str; 9] = [
         "error:", "message:", "diff:", "found:", "failureType:", "signal:", "timeout:", "exitCode:",
         "tapError:",
     ];
-    let mut block = look(below).map(|line| line.trim()).take_while(|line| *line != "...");
+    let mut block = scan(below).map(|line| line.trim()).take_while(|line| *line != "...");
     block.next() == Some("---") && block.any(|line| WHY.iter().any(|field| line.starts_with(field)))
 }
 
 /// Checks whether the points of a parent follow in braces, as vitest writes them.
-fn opens(point: &str) -> bool {
+fn begins_block(point: &str) -> bool {
     point.ends_with(" {")
 }
 
 /// Checks whether a more indented point failed below a parent that has opened.
 fn holds_failure(below: &[&str], depth: usize) -> bool {
-    let inner = look(below).take_while(|line| line.trim().is_empty() || indentation(line) > depth);
+    let inner = scan(below).take_while(|line| line.trim().is_empty() || indentation(line) > depth);
     inner
         .map(|line| line.trim_start())
         .any(|line| line.strip_prefix("not ok ").is_some_and(|rest| name(rest).is_some()))
@@ -368,7 +372,7 @@ fn description(rest: &str) -> (&str, bool) {
     let behind = directive.trim_start_matches([' ', '(']);
     let timed = ["time=", "time ="].iter().any(|head| behind.starts_with(head))
         || behind.starts_with("in ") && behind.contains("ms");
-    match (excuses(directive), timed) {
+    match (is_skip_directive(directive), timed) {
         (true, _) => (super::without_time(name), true),
         (_, true) => (name.trim(), false),
         _ => (super::without_time(rest), false),
@@ -376,7 +380,7 @@ fn description(rest: &str) -> (&str, bool) {
 }
 
 /// Checks whether the text after the `#` of a point means that it is skipped or to do.
-pub(crate) fn excuses(directive: &str) -> bool {
+pub(crate) fn is_skip_directive(directive: &str) -> bool {
     let word = directive.trim_start().get(..4);
     word.is_some_and(|word| word.eq_ignore_ascii_case("skip") || word.eq_ignore_ascii_case("todo"))
 }
@@ -414,7 +418,7 @@ fn push(
     line: &str,
     body: &[&str],
     before: &[&str],
-    found: &mut FailureCollector<'_>,
+    collector: &mut FailureCollector<'_>,
 ) {
     let yaml = body.iter().position(|line| line.trim() == "---");
     let block: Vec<&str> = match yaml {
@@ -425,21 +429,22 @@ fn push(
             .collect(),
     };
     if yaml.is_some() && block.iter().any(|line| line.trim_start().starts_with("ruleId:")) {
-        let drafts = of_linter(name, &block).into_iter().map(|draft| draft.told_by(line));
-        return found.push_errors(drafts.collect());
+        let drafts = of_linter(name, &block).into_iter().map(|draft| draft.with_line(line));
+        return collector.push_errors(drafts.collect());
     }
     let draft = match yaml {
         Some(_) => of_yaml(tool, name, &block),
-        None => mocha::of_told(name, &block).or_else(|| of_comments(tool, name, &block)),
+        None => mocha::from_report(name, &block).or_else(|| of_comments(tool, name, &block)),
     };
     let Some(draft) = draft else { return };
-    let draft = draft.headed(line.trim()).told_by(line);
+    let draft = draft.with_heading(line.trim()).with_line(line);
     let draft = if yaml.is_some() { node_test::file_of_its_own(draft, name, before) } else { draft };
-    let draft = if within.is_empty() { draft } else { draft.within(within) };
+    let draft = if within.is_empty() { draft } else { draft.with_test_file(within) };
     // The process of a file fails with its tests.
-    let is_told = draft.test.is_none() && draft.file.as_deref().is_some_and(|file| found.has_test_in(file));
+    let is_told =
+        draft.test.is_none() && draft.file.as_deref().is_some_and(|file| collector.has_test_in(file));
     if !is_told {
-        found.push(draft);
+        collector.push(draft);
     }
 }
 
@@ -449,7 +454,7 @@ fn of_linter(file: &str, block: &[&str]) -> Vec<RawFailure> {
     for line in block {
         let line = line.trim_start();
         let Some((key, value)) = line.strip_prefix("- ").unwrap_or(line).split_once(": ") else { continue };
-        let value = unquoted(value).replace("''", "'");
+        let value = unquote(value).replace("''", "'");
         match (key, drafts.last_mut()) {
             ("message", _) => {
                 drafts.push(RawFailure::diagnostic("eslint", file, None, &value).message(&value))
@@ -482,9 +487,9 @@ fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<RawFailure>
         } else if is_open {
             let closes = block[at + 1..].iter().position(|line| line.ends_with('"'));
             let end = closes.map_or(block.len(), |closes| at + closes + 2);
-            unquoted(&[&[value], &block[at + 1..end]].concat().join("\n"))
+            unquote(&[&[value], &block[at + 1..end]].concat().join("\n"))
         } else {
-            unquoted(value)
+            unquote(value)
         })
     };
     if let Some(draft) = of_json(tool, name, block) {
@@ -517,7 +522,7 @@ fn of_yaml(tool: &'static str, name: &str, block: &[&str]) -> Option<RawFailure>
     let mut parts = place.rsplitn(3, ':').skip(1);
     let number = parts.next().and_then(|number| number.parse().ok());
     let file = parts.next().unwrap_or_default().rsplit('(').next().unwrap_or_default().to_owned();
-    Some(draft.kind(&kind).at(&file, number).within(&file).message(&values.join("\n")))
+    Some(draft.kind(&kind).at(&file, number).with_test_file(&file).message(&values.join("\n")))
 }
 
 /// Reads a block that is one JSON object, as deno writes it.
@@ -528,11 +533,11 @@ fn of_json(tool: &'static str, name: &str, block: &[&str]) -> Option<RawFailure>
     let file = fields["at"]["file"].as_str().unwrap_or_default().trim_start_matches("./");
     let number = fields["at"]["line"].as_u64().and_then(|number| number.try_into().ok());
     let lines: Vec<&str> = message.lines().collect();
-    Some(RawFailure::test(tool, name, &lines).at(file, number).within(file).message(&message))
+    Some(RawFailure::test(tool, name, &lines).at(file, number).with_test_file(file).message(&message))
 }
 
 /// Removes the quotation marks around a value.
-fn unquoted(value: &str) -> String {
+fn unquote(value: &str) -> String {
     let inner = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
     match (inner('"'), inner('\'')) {
         (Some(inner), _) => inner.replace("\\\"", "\"").replace("\\\\", "\\"),
@@ -564,7 +569,7 @@ pub(super) fn of_bats(name: &str, block: &[&str]) -> RawFailure {
         .unwrap_or_default();
     let draft = RawFailure::test("bats", name, block)
         .about(command.trim())
-        .within(file)
+        .with_test_file(file)
         .at(file, number.trim_end_matches([')', ' ']).parse().ok());
     RawFailure { style: MaskingStyle::Diagnostic, values: block.join("\n"), ..draft }
         .kind(format!("{function}command").trim())

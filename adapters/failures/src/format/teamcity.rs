@@ -6,28 +6,27 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::FormatInput;
+use super::{FailureCollector, FormatInput, RawFailure};
 
 /// PHPUnit's message about a risky test, which is not a failure.
 const RISKY: &str = "This test did not perform any assertions";
 
 /// Reads every failed test, with its suites.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let mut suites: Vec<String> = Vec::new();
-    for (_, line) in sheet.starting(b"#").filter(|(_, line)| line.starts_with("##teamcity[")) {
+    for (_, line) in input.starting(b"#").filter(|(_, line)| line.starts_with("##teamcity[")) {
         let field = |name: &str| field(line, name).unwrap_or_default();
         if line.starts_with("##teamcity[testSuiteStarted ") {
             suites.push(field("name"));
         } else if line.starts_with("##teamcity[testSuiteFinished ") {
             suites.pop();
         } else if line.starts_with("##teamcity[testFailed ") {
-            failed(&full_name(&suites, &field("name")), &field, found);
+            push_failure(&full_name(&suites, &field("name")), &field, collector);
         }
     }
 }
 
-fn failed(name: &str, field: &dyn Fn(&str) -> String, found: &mut FailureCollector<'_>) {
+fn push_failure(name: &str, field: &dyn Fn(&str) -> String, collector: &mut FailureCollector<'_>) {
     static PLACE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?P<file>[^\s:]+\.\w+):(?P<line>\d+)").expect("well formed"));
     let (message, details) = (field("message"), field("details"));
@@ -43,7 +42,7 @@ fn failed(name: &str, field: &dyn Fn(&str) -> String, found: &mut FailureCollect
     if let Some(place) = PLACE.captures(&details) {
         draft = draft.at(&place["file"], place["line"].parse().ok());
     }
-    found.push(draft);
+    collector.push(draft);
 }
 
 /// Joins the names. Suites that are directories, or only group the data of one test, are left out.

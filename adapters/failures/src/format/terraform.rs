@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::FormatInput;
+use super::{FailureCollector, FormatInput, RawFailure};
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^  on (?P<file>\S.*?) line (?P<line>\d+)(?:, in (?P<item>.+?))?:?$").expect("well formed")
@@ -20,22 +19,22 @@ static RULE: LazyLock<Regex> = LazyLock::new(|| {
 const LINES: usize = 8;
 
 /// Reads every error; the warnings of tflint count if it has no errors.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let (mut drafts, mut free) = (Vec::new(), 0);
-    for (at, line) in sheet.marked() {
+    for (at, line) in input.marked() {
         // The mark is in the summary, or in the place below it.
         let first = at.saturating_sub(LINES).max(free);
-        let Some(start) = (first..=at).rev().find(|at| level(bare(sheet.lines[*at])).is_some()) else {
+        let Some(start) = (first..=at).rev().find(|at| level(bare(input.lines[*at])).is_some()) else {
             continue;
         };
         free = start + 1;
-        let Some((level, what)) = level(bare(sheet.lines[start])) else { continue };
-        let is_boxed = sheet.lines[start].starts_with('│');
+        let Some((level, what)) = level(bare(input.lines[start])) else { continue };
+        let is_boxed = input.lines[start].starts_with('│');
         if (is_boxed || at > start) && line.starts_with('│') == is_boxed {
-            drafts.extend(problem(level, what, block(&sheet.lines[start + 1..], is_boxed)));
+            drafts.extend(problem(level, what, block(&input.lines[start + 1..], is_boxed)));
         }
     }
-    found.push_errors(drafts);
+    collector.push_errors(drafts);
 }
 
 /// Removes the bar before a line.
@@ -72,10 +71,12 @@ fn problem(level: &str, what: &str, block: Vec<&str>) -> Option<RawFailure> {
     let why = block[at.unwrap_or_default()..].iter().skip_while(|line| !line.is_empty());
     let why = why.skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty()).copied();
     let why = if rule.is_empty() { why.collect::<Vec<_>>().join(" ") } else { String::new() };
-    let text = |name: &str| place.as_ref().and_then(|it| it.name(name)).map_or("", |it| it.as_str());
+    let text = |name: &str| {
+        place.as_ref().and_then(|captures| captures.name(name)).map_or("", |group| group.as_str())
+    };
     let message = [&[what.as_str()], block.as_slice()].concat().join("\n");
     let draft = match text("item").strip_prefix("run \"").and_then(|item| item.strip_suffix('"')) {
-        Some(run) => RawFailure::test("terraform", run, &[&what, &why]).within(text("file")),
+        Some(run) => RawFailure::test("terraform", run, &[&what, &why]).with_test_file(text("file")),
         None => RawFailure::diagnostic("terraform", "", None, &what)
             .about(&[&what, text("item"), instance, &why].join(" "))
             .kind(&rule)

@@ -2,46 +2,47 @@
 
 use serde_json::Value;
 
-use super::super::ending::{OnTest, TestOutcome};
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, cucumber, list, node_test, number, rspec, text};
+use super::{
+    FailureCollector, FormatInput, OnTest, RawFailure, TestOutcome, cucumber, list, node_test, number, rspec,
+    text,
+};
 
-/// Reads every document.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     // If jest also prints its text output, that contains everything in its JSON, and more.
     let summary = |line: &str| line.starts_with("Test Suites: ");
-    let is_told = [sheet.own, sheet.beside].iter().any(|it| it.starting(b"T").any(|(_, line)| summary(line)));
-    for document in sheet.documents() {
+    let is_told =
+        [input.own, input.beside].iter().any(|stream| stream.starting(b"T").any(|(_, line)| summary(line)));
+    for document in input.documents() {
         let files = list(&document["testResults"]).iter().filter(|_| !is_told);
-        files.for_each(|file| jest(file, found));
-        list(&document["failures"]).iter().for_each(|test| mocha(test, found));
-        list(&document["examples"]).iter().for_each(|example| ruby(example, found));
-        list(&document["testsuites"]).iter().for_each(|suite| googletest(suite, found));
-        each_spec(&document["suites"], &mut |name, spec| playwright(name, spec, found));
+        files.for_each(|file| jest(file, collector));
+        list(&document["failures"]).iter().for_each(|test| mocha(test, collector));
+        list(&document["examples"]).iter().for_each(|example| ruby(example, collector));
+        list(&document["testsuites"]).iter().for_each(|suite| googletest(suite, collector));
+        each_spec(&document["suites"], &mut |name, spec| playwright(name, spec, collector));
         if document["suites"].is_array() {
-            list(&document["errors"]).iter().for_each(|error| outside(error, found));
+            list(&document["errors"]).iter().for_each(|error| outside(error, collector));
         }
-        cucumber::report(&document, found);
+        cucumber::report(&document, collector);
         for message in list(&document["messages"]).iter().filter_map(Value::as_str) {
             let lines: Vec<&str> = message.trim().lines().collect();
             if let Some(file) =
                 lines.first().and_then(|line| line.strip_prefix("An error occurred while loading "))
             {
-                rspec::load(file, &lines, found);
+                rspec::load(file, &lines, collector);
             } else if lines.first().is_some_and(|line| line.starts_with("An error occurred in ")) {
-                rspec::hook(&lines, found);
+                rspec::hook(&lines, collector);
             }
         }
     }
     // As a stream, mocha writes a list for each event.
-    for (_, line) in sheet.starting(b"[").filter(|(_, line)| line.starts_with(STREAMED)) {
+    for (_, line) in input.starting(b"[").filter(|(_, line)| line.starts_with(STREAMED)) {
         let event: Value = serde_json::from_str(line).unwrap_or_default();
-        mocha(&event[1], found);
+        mocha(&event[1], collector);
     }
 }
 
 /// Reads the result of each test in a document of jest, vitest, mocha or RSpec.
-pub(crate) fn endings(text: &str, tell: &mut OnTest<'_>) {
+pub(crate) fn outcomes(text: &str, tell: &mut OnTest<'_>) {
     let mut end = 0;
     for (at, _) in text.match_indices('{').filter(|(at, _)| *at == 0 || text.as_bytes()[at - 1] == b'\n') {
         if at < end {
@@ -57,48 +58,48 @@ pub(crate) fn endings(text: &str, tell: &mut OnTest<'_>) {
         end = at + documents.byte_offset();
         for file in list(&document["testResults"]) {
             for test in list(&file["assertionResults"]) {
-                let (tool, name) = named(file, test);
-                tell(tool, &name, ending(&test["status"]));
+                let (tool, name) = jest_name(file, test);
+                tell(tool, &name, parse_outcome(&test["status"]));
             }
         }
         each_spec(&document["suites"], &mut |name, spec| {
             for test in list(&spec["tests"]) {
-                let ending = match super::text(&test["status"]) {
+                let outcome = match super::text(&test["status"]) {
                     "expected" | "flaky" => TestOutcome::Passed,
                     "unexpected" => TestOutcome::Failed,
-                    _ => TestOutcome::Excused,
+                    _ => TestOutcome::Skipped,
                 };
-                tell("playwright-json", &in_project(name, test), ending);
+                tell("playwright-json", &in_project(name, test), outcome);
             }
         });
         for example in list(&document["examples"]) {
-            tell("rspec", super::text(&example["full_description"]), ending(&example["status"]));
+            tell("rspec", super::text(&example["full_description"]), parse_outcome(&example["status"]));
         }
         let of_mocha = [
             ("passes", TestOutcome::Passed),
             ("failures", TestOutcome::Failed),
-            ("pending", TestOutcome::Excused),
+            ("pending", TestOutcome::Skipped),
         ];
-        for (key, ending) in of_mocha {
+        for (key, outcome) in of_mocha {
             let titles = list(&document[key]).iter().map(|test| super::text(&test["fullTitle"]));
             titles
                 .filter(|title| !title.contains("\" hook"))
-                .for_each(|title| tell("mocha-json", title, ending));
+                .for_each(|title| tell("mocha-json", title, outcome));
         }
     }
 }
 
-fn ending(status: &Value) -> TestOutcome {
+fn parse_outcome(status: &Value) -> TestOutcome {
     match text(status) {
         "passed" => TestOutcome::Passed,
         "failed" => TestOutcome::Failed,
-        _ => TestOutcome::Excused,
+        _ => TestOutcome::Skipped,
     }
 }
 
 /// Returns the tool and the full name of a jest or vitest test, in the form that each tool writes. vitest's report has
 /// the same form, and additionally the notes that a test made.
-fn named(file: &Value, test: &Value) -> (&'static str, String) {
+fn jest_name(file: &Value, test: &Value) -> (&'static str, String) {
     let (tool, between) = if test["meta"].is_object() { ("vitest", " > ") } else { ("jest", " › ") };
     let titles = list(&test["ancestorTitles"]).iter().map(text).chain([text(&test["title"])]);
     let titles = titles.filter(|title| !title.is_empty());
@@ -108,17 +109,17 @@ fn named(file: &Value, test: &Value) -> (&'static str, String) {
 /// The beginning of a failed test in the stream of mocha.
 const STREAMED: &str = "[\"fail\",{";
 
-fn jest(file: &Value, found: &mut FailureCollector<'_>) {
+fn jest(file: &Value, collector: &mut FailureCollector<'_>) {
     let path = text(&file["name"]);
     let tests = list(&file["assertionResults"]);
     for test in tests.iter().filter(|test| test["status"] == "failed") {
         let told = clean(list(&test["failureMessages"]).iter().map(text).collect::<Vec<_>>().join("\n"));
         let block: Vec<&str> = told.lines().collect();
-        let (tool, name) = named(file, test);
+        let (tool, name) = jest_name(file, test);
         let draft = RawFailure::test(tool, &name, &block);
         let at = number(&test["location"]["line"]);
         let at = at.or(draft.line.filter(|_| draft.file.as_deref() == Some(path)));
-        found.push(draft.at(path, at));
+        collector.push(draft.at(path, at));
     }
     // A file that could not be run has no tests; if a hook failed, none of them ran.
     if file["status"] == "failed" && !tests.iter().any(|test| test["status"] == "failed") {
@@ -130,55 +131,55 @@ fn jest(file: &Value, found: &mut FailureCollector<'_>) {
         let kind = if block.is_empty() { "suite" } else { "" };
         let draft = RawFailure::process("jest", kind, &block).at(path, None);
         let message = format!("{path}: failed outside of its tests");
-        found.push(if block.is_empty() { draft.message(&message) } else { draft });
+        collector.push(if block.is_empty() { draft.message(&message) } else { draft });
     }
 }
 
-fn mocha(test: &Value, found: &mut FailureCollector<'_>) {
+fn mocha(test: &Value, collector: &mut FailureCollector<'_>) {
     let told = [&test["err"]["stack"], &test["err"]["message"], &test["stack"], &test["err"]]
         .map(text)
         .into_iter()
         .find(|told| !told.is_empty())
         .unwrap_or_default();
     let block: Vec<&str> = told.lines().collect();
-    let draft =
-        RawFailure::test("mocha", text(&test["fullTitle"]), &block).within(node_test::called_from(&block));
-    found.push(match text(&test["file"]) {
+    let draft = RawFailure::test("mocha", text(&test["fullTitle"]), &block)
+        .with_test_file(node_test::caller_file(&block));
+    collector.push(match text(&test["file"]) {
         "" => draft,
         file => draft.at(file, None),
     });
 }
 
-fn ruby(example: &Value, found: &mut FailureCollector<'_>) {
+fn ruby(example: &Value, collector: &mut FailureCollector<'_>) {
     if example["status"] != "failed" {
         return;
     }
     let exception = &example["exception"];
     let told = format!("{}: {}", text(&exception["class"]), text(&exception["message"]).trim());
     let block: Vec<&str> = told.lines().map(str::trim).filter(|line| *line != "Diff:").collect();
-    found.push(
+    collector.push(
         RawFailure::test("rspec", text(&example["full_description"]), &block)
-            .within(text(&example["file_path"]))
+            .with_test_file(text(&example["file_path"]))
             .at(text(&example["file_path"]), number(&example["line_number"])),
     );
 }
 
 /// Calls back with each test of Playwright below these suites, and its full name, which begins with its file.
 fn each_spec(suites: &Value, take: &mut dyn FnMut(&str, &Value)) {
-    fn below(suite: &Value, above: &str, take: &mut dyn FnMut(&str, &Value)) {
+    fn each_spec_below(suite: &Value, above: &str, take: &mut dyn FnMut(&str, &Value)) {
         let name =
             |title: &str| if above.is_empty() { title.to_owned() } else { format!("{above} › {title}") };
         let own = name(text(&suite["title"]));
         for spec in list(&suite["specs"]) {
             take(&format!("{own} › {}", text(&spec["title"])), spec);
         }
-        list(&suite["suites"]).iter().for_each(|suite| below(suite, &own, take));
+        list(&suite["suites"]).iter().for_each(|suite| each_spec_below(suite, &own, take));
     }
-    list(suites).iter().for_each(|suite| below(suite, "", take));
+    list(suites).iter().for_each(|suite| each_spec_below(suite, "", take));
 }
 
 /// Adds the failures of a test, which Playwright reports once for each project and try.
-fn playwright(name: &str, spec: &Value, found: &mut FailureCollector<'_>) {
+fn playwright(name: &str, spec: &Value, collector: &mut FailureCollector<'_>) {
     let failed = list(&spec["tests"]).iter().filter(|test| test["status"] == "unexpected");
     for test in failed {
         let errors = list(&test["results"]).first().map_or(&[][..], |result| list(&result["errors"]));
@@ -186,14 +187,14 @@ fn playwright(name: &str, spec: &Value, found: &mut FailureCollector<'_>) {
         let told = clean(told.to_owned());
         let block: Vec<&str> = told.lines().collect();
         let name = in_project(name, test);
-        found.push(
+        collector.push(
             RawFailure::test("playwright", &name, &block).at(text(&spec["file"]), number(&spec["line"])),
         );
     }
 }
 
 /// Reads an error of a Playwright run that belongs to no test.
-fn outside(error: &Value, found: &mut FailureCollector<'_>) {
+fn outside(error: &Value, collector: &mut FailureCollector<'_>) {
     let told = [&error["stack"], &error["message"], &error["value"]].map(text);
     let told = clean(
         told.into_iter().find(|told| !told.is_empty()).unwrap_or("an error outside of tests").to_owned(),
@@ -201,7 +202,7 @@ fn outside(error: &Value, found: &mut FailureCollector<'_>) {
     let block: Vec<&str> = told.lines().collect();
     let draft = RawFailure::process("playwright", "", &block);
     let place = &error["location"];
-    found.push(match text(&place["file"]) {
+    collector.push(match text(&place["file"]) {
         "" => draft,
         file => draft.at(file, number(&place["line"])),
     });
@@ -216,12 +217,13 @@ fn in_project(name: &str, test: &Value) -> String {
 }
 
 /// Adds the failed tests of a suite, each with its first failure, as in the XML.
-fn googletest(suite: &Value, found: &mut FailureCollector<'_>) {
+fn googletest(suite: &Value, collector: &mut FailureCollector<'_>) {
     for test in list(&suite["testsuite"]) {
         let Some(first) = list(&test["failures"]).first() else { continue };
         let name = format!("{}.{}", text(&test["classname"]), text(&test["name"]));
         let block: Vec<&str> = text(&first["failure"]).lines().collect();
-        found.push(RawFailure::test("gtest", &name, &block).at(text(&test["file"]), number(&test["line"])));
+        collector
+            .push(RawFailure::test("gtest", &name, &block).at(text(&test["file"]), number(&test["line"])));
     }
 }
 

@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:── (?:\d+\. )?)?(?P<kind>Failure|Error) \('(?P<file>[^':]+):(?P<line>\d+)(?::\d+)?'\)(?:: (?P<name>.*?))?(?: ─+)?$")
@@ -13,17 +12,18 @@ static FAILED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads the block below each headline. Some reporters print it twice, with the same words.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for (at, line) in sheet.marked() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for (at, line) in input.marked() {
         let Some(failed) = FAILED.captures(line) else { continue };
-        let block = until(sheet.lines, at + 1, |line| {
+        let block = until(input.lines, at + 1, |line| {
             let headed = ["──", "══", "[ FAIL ", "Failure (", "Error ("];
             line.is_empty() || headed.iter().any(|head| line.starts_with(head))
         });
         // A failure outside of tests has no name.
         let name = failed.name("name").map_or("(code run outside of `test_that()`)", |name| name.as_str());
-        let draft = RawFailure::test("testthat", name, block).within(&failed["file"]).headed(name);
+        let draft =
+            RawFailure::test("testthat", name, block).with_test_file(&failed["file"]).with_heading(name);
         let draft = if draft.kind.is_empty() { draft.kind(&failed["kind"].to_lowercase()) } else { draft };
-        found.push(draft.at(&failed["file"], failed["line"].parse().ok()));
+        collector.push(draft.at(&failed["file"], failed["line"].parse().ok()));
     }
 }

@@ -1,22 +1,21 @@
 //! trial of Twisted: a block below a double line and `[FAIL]` or `[ERROR]`, then an empty line and the test names.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
 use super::unittest::stage_of;
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 const TOOL: &str = "trial";
 
 /// Reads the blocks between the double lines.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
     let is_rule = |line: &str, of: char| line.len() >= 60 && line.chars().all(|c| c == of);
     let ends = |line: &str| is_rule(line, '=') || is_rule(line, '-');
-    for (at, rule) in sheet.starting(b"=") {
-        let Some(head) = sheet.lines.get(at + 1).filter(|_| is_rule(rule, '=')) else { continue };
+    for (at, rule) in input.starting(b"=") {
+        let Some(head) = input.lines.get(at + 1).filter(|_| is_rule(rule, '=')) else { continue };
         let Some(kind) = KINDS.iter().find_map(|(mark, kind)| (mark == head).then_some(*kind)) else {
             continue;
         };
-        let block = until(sheet.lines, at + 2, ends);
-        found.printed(block);
+        let block = until(input.lines, at + 2, ends);
+        collector.add_printed(block);
         let Some(blank) = block.iter().rposition(|line| line.is_empty()) else { continue };
         let (said, names) = (&block[..blank], &block[blank + 1..]);
         let Some(kind) = kind else { continue };
@@ -26,7 +25,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             let kind = if kind.is_empty() { draft.kind.clone() } else { kind.to_owned() };
             let kind = stage_of(&said).map_or(kind.clone(), |stage| format!("{stage} {kind}"));
             let head = said.last().copied().unwrap_or(head);
-            found.push(draft.kind(&kind).told_by(name).headed(head));
+            collector.push(draft.kind(&kind).with_line(name).with_heading(head));
         }
     }
 }

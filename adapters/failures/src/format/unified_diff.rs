@@ -1,15 +1,14 @@
 //! A difference in the form of `diff -u`: gofmt -d, black --diff and others show the changes they would make like this.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 /// Maximum number of lines shown of a difference.
 const LINES: usize = 4096;
 
 /// Reads every file that would change.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
-    for (at, line) in sheet.starting(b"+") {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
+    for (at, line) in input.starting(b"+") {
         let Some(file) = line.strip_prefix("+++ ") else { continue };
         let framed = at > 0 && lines[at - 1].starts_with("--- ");
         if !framed || lines.get(at + 1).is_none_or(|line| !line.starts_with("@@ ")) {
@@ -21,6 +20,6 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let near = &lines[..lines.len().min(at + LINES)];
         let block = until(near, at + 1, |line| line.starts_with("--- ") || line.starts_with("diff "));
         let message = format!("{}\n{line}\n{}", lines[at - 1], block.join("\n"));
-        found.push(RawFailure::unformatted("diff", file, None, &message));
+        collector.push(RawFailure::unformatted("diff", file, None, &message));
     }
 }

@@ -1,28 +1,27 @@
 //! Python unittest.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, Lines, python_place, until};
+use super::{FailureCollector, FormatInput, LineIndex, RawFailure, python_place, until};
 
 const TOOL: &str = "unittest";
 
 /// Reads the blocks between the double lines.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
     // The stream that counts the tests lists their failures; similar text on the other one is output of a test.
     let is_count = |line: &str| line.starts_with("Ran ") && line.contains(" test");
-    let counts = |lines: Lines<'_>| lines.starting(b"R").any(|(_, line)| is_count(line));
-    if !counts(sheet.own) && counts(sheet.beside) {
+    let counts = |lines: LineIndex<'_>| lines.starting(b"R").any(|(_, line)| is_count(line));
+    if !counts(input.own) && counts(input.beside) {
         return;
     }
     let is_rule = |line: &str, of: char| line.len() >= 60 && line.chars().all(|c| c == of);
     // testtools prints the first rule at the end of its line of dots.
-    let begun = sheet.starting(b"T").filter(|(_, line)| line.starts_with("Tests running..."));
+    let begun = input.starting(b"T").filter(|(_, line)| line.starts_with("Tests running..."));
     let dotted = begun.filter_map(|(at, _)| {
         let dots = until(lines, at + 1, |line| line.ends_with("===="));
         let line = lines.get(at + 1 + dots.len())?.trim_start_matches(['.', 'E', 'F', 's', 'x', 'u']);
         Some((at + 1 + dots.len(), line))
     });
-    let ruled = sheet.starting(b"=").filter(|(_, line)| line.starts_with("===="));
+    let ruled = input.starting(b"=").filter(|(_, line)| line.starts_with("===="));
     let mut rules: Vec<(usize, &str)> = dotted.chain(ruled).filter(|(_, line)| is_rule(line, '=')).collect();
     rules.sort_unstable();
     rules.dedup_by_key(|(at, _)| *at);
@@ -35,7 +34,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         if head.starts_with(PASSED) {
             for head in until(lines, at + 1, |line| is_rule(line, '-')) {
                 if let Some(title) = head.strip_prefix(PASSED) {
-                    push_unexpected(title, head, found);
+                    push_unexpected(title, head, collector);
                 }
             }
         }
@@ -44,7 +43,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         };
         // A description of the test may be below its name, before the rule.
         let body = at + 2 + until(lines, at + 2, |line| is_rule(line, '-')).len() + 1;
-        found.printed(until(lines, body, |line| is_rule(line, '=') || is_rule(line, '-')));
+        collector.add_printed(until(lines, body, |line| is_rule(line, '=') || is_rule(line, '-')));
         let ends = |line: &str| is_rule(line, '=') || is_rule(line, '-') || line.starts_with("Stdout:");
         let block = until(lines, body, ends);
         // Each failed example is reported separately below.
@@ -57,37 +56,37 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         let draft = RawFailure::test(TOOL, &name, block);
         let stage = stage.or_else(|| stage_of(block));
         let kind = stage.map_or_else(|| draft.kind.clone(), |stage| format!("{stage} {}", draft.kind));
-        found.push(draft.kind(&kind).headed(head));
+        collector.push(draft.kind(&kind).with_heading(head));
     }
-    unexpected(sheet, found);
+    read_unexpected(input, collector);
 }
 
 /// The beginning of the line of an unexpected pass.
 const PASSED: &str = "UNEXPECTED SUCCESS: ";
 const UNEXPECTED: &str = "unexpected success";
 
-fn push_unexpected(title: &str, line: &str, found: &mut FailureCollector<'_>) {
+fn push_unexpected(title: &str, line: &str, collector: &mut FailureCollector<'_>) {
     let (name, stage) = name(title);
-    let draft = RawFailure::test(TOOL, &name, &[]).told_by(line);
+    let draft = RawFailure::test(TOOL, &name, &[]).with_line(line);
     let kind = stage.map_or_else(|| UNEXPECTED.to_owned(), |stage| format!("{stage} {UNEXPECTED}"));
-    found.push(draft.kind(&kind).headed(line));
+    collector.push(draft.kind(&kind).with_heading(line));
 }
 
 /// Before Python 3.12, an unexpected pass has only the line of its test.
-fn unexpected(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    if !sheet.marked().any(|(_, line)| line.contains("unexpected successes=")) {
+fn read_unexpected(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    if !input.marked().any(|(_, line)| line.contains("unexpected successes=")) {
         return;
     }
-    for (_, line) in sheet.with(" ... unexpected success") {
+    for (_, line) in input.with(" ... unexpected success") {
         if let Some(title) = line.strip_suffix(" ... unexpected success") {
-            found.push(
-                RawFailure::test(TOOL, &name(title).0, &[]).kind(UNEXPECTED).message(line).told_by(line),
+            collector.push(
+                RawFailure::test(TOOL, &name(title).0, &[]).kind(UNEXPECTED).message(line).with_line(line),
             );
         }
     }
     let counted = |line: &str| line.starts_with("FAILED (unexpected successes=");
-    if let Some((_, line)) = sheet.marked().find(|(_, line)| counted(line)).filter(|_| found.is_empty()) {
-        found.push(RawFailure::process(TOOL, UNEXPECTED, &[]).message(line));
+    if let Some((_, line)) = input.marked().find(|(_, line)| counted(line)).filter(|_| collector.is_empty()) {
+        collector.push(RawFailure::process(TOOL, UNEXPECTED, &[]).message(line));
     }
 }
 

@@ -6,9 +6,8 @@ use regex::Regex;
 use unstuck_core::evidence::{Confidence, UNPARSED};
 
 use super::super::log_prefix;
-use super::super::output::Output;
-use super::super::parts::MaskingStyle;
-use super::super::raw_failure::{FailureCollector, RawFailure};
+use super::super::output::ToolOutput;
+use super::{FailureCollector, MaskingStyle, RawFailure};
 
 /// Number of last lines that are shown.
 const TAIL_LINES: usize = 3;
@@ -17,23 +16,27 @@ const TAIL_LINES: usize = 3;
 const LINES_MAX: usize = 100_000;
 
 /// Creates one failure from the entire output.
-pub(crate) fn read(pages: &[&[&str]], output: &Output<'_>, found: &mut FailureCollector<'_>) -> Confidence {
-    let mut told: Vec<Vec<&str>> = pages.iter().map(|lines| telling(lines, is_telling)).collect();
+pub(crate) fn read(
+    pages: &[&[&str]],
+    output: &ToolOutput<'_>,
+    collector: &mut FailureCollector<'_>,
+) -> Confidence {
+    let mut told: Vec<Vec<&str>> = pages.iter().map(|lines| last_reports(lines, is_report)).collect();
     if told.iter().all(Vec::is_empty) {
         // If every line only passes a failure on, that tool may have failed itself: npm has no such script.
-        told = pages.iter().map(|lines| telling(lines, |line| !line.trim().is_empty())).collect();
+        told = pages.iter().map(|lines| last_reports(lines, |line| !line.trim().is_empty())).collect();
     }
-    told.iter_mut().for_each(leave_head_out);
+    told.iter_mut().for_each(remove_wrapper_head);
     // The last stream with text: standard error before standard output.
     let tail = told.iter().rfind(|lines| !lines.is_empty()).map(|lines| tail(lines)).unwrap_or_default();
     if tail.is_empty() && output.exit_code.is_none() {
         return Confidence::Low;
     }
-    if let Some(kind) = ended(output.exit_code) {
+    if let Some(kind) = exit_reason(output.exit_code) {
         // A time limit cuts the output anywhere, so the output says nothing. A crash reports its reason, if at all,
         // first on standard error, which is unbuffered; stacks and dumps follow.
-        let said = told.last().and_then(|lines| lines.first()).filter(|_| crashed(kind));
-        found.push(RawFailure {
+        let said = told.last().and_then(|lines| lines.first()).filter(|_| is_crash(kind));
+        collector.push(RawFailure {
             message: format!("{kind}\n{}", tail.join("\n")),
             ..of_lines(kind, said.copied().unwrap_or_default())
         });
@@ -46,7 +49,7 @@ pub(crate) fn read(pages: &[&[&str]], output: &Output<'_>, found: &mut FailureCo
         Some(code) if tail.is_empty() => format!("exit {code}, and it printed nothing"),
         _ => format!("{code}{}", tail.join("\n")),
     };
-    found.push(of_lines(UNPARSED, &about).message(&message));
+    collector.push(of_lines(UNPARSED, &about).message(&message));
     Confidence::Low
 }
 
@@ -54,7 +57,7 @@ pub(crate) fn read(pages: &[&[&str]], output: &Output<'_>, found: &mut FailureCo
 fn title(line: &str) -> &str {
     const RULES: [char; 8] = ['=', '-', '_', '*', '~', '─', '━', '═'];
     const SHORTEST: usize = 4;
-    let is_ruled = line.chars().take(SHORTEST).filter(|it| RULES.contains(it)).count() == SHORTEST;
+    let is_ruled = line.chars().take(SHORTEST).filter(|c| RULES.contains(c)).count() == SHORTEST;
     if is_ruled { line.trim_matches(RULES).trim() } else { line }
 }
 
@@ -64,7 +67,7 @@ fn of_lines(kind: &str, about: &str) -> RawFailure {
 }
 
 /// Returns the signal or limit that ended a process, by its exit code.
-fn ended(code: Option<i32>) -> Option<&'static str> {
+fn exit_reason(code: Option<i32>) -> Option<&'static str> {
     match code? {
         124 => Some("timeout"),
         130 | -2 => Some("SIGINT"),
@@ -80,12 +83,12 @@ fn ended(code: Option<i32>) -> Option<&'static str> {
 }
 
 /// Checks whether a process crashed by itself, at a point that is the same each time.
-fn crashed(kind: &str) -> bool {
+fn is_crash(kind: &str) -> bool {
     matches!(kind, "SIGILL" | "SIGABRT" | "SIGBUS" | "SIGFPE" | "SIGSEGV")
 }
 
 /// Returns the last wanted lines, without those in which npm or a shell prints the command that it runs.
-fn telling<'a>(lines: &[&'a str], is_wanted: impl Fn(&str) -> bool) -> Vec<&'a str> {
+fn last_reports<'a>(lines: &[&'a str], is_wanted: impl Fn(&str) -> bool) -> Vec<&'a str> {
     let begins = |begin: &str| lines.iter().any(|line| line.starts_with(begin));
     // A difference that adds lines also removes some.
     let is_traced = begins("+ ") && !begins("- ");
@@ -101,9 +104,9 @@ fn telling<'a>(lines: &[&'a str], is_wanted: impl Fn(&str) -> bool) -> Vec<&'a s
 }
 
 /// Removes a first line with a timestamp if the next one has none: a wrapper prints where and as which user it starts.
-fn leave_head_out(lines: &mut Vec<&str>) {
+fn remove_wrapper_head(lines: &mut Vec<&str>) {
     let is_head = lines.split_first().is_some_and(|(first, rest)| {
-        log_prefix::is_stamped(first) && rest.first().is_some_and(|line| !log_prefix::is_stamped(line))
+        log_prefix::has_timestamp(first) && rest.first().is_some_and(|line| !log_prefix::has_timestamp(line))
     });
     if is_head {
         lines.remove(0);
@@ -113,12 +116,12 @@ fn leave_head_out(lines: &mut Vec<&str>) {
 /// Returns the lines to show. Log lines, which begin with a timestamp, count only if there are no others.
 fn tail<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
-    let tail: Vec<&str> = last.iter().filter(|line| !log_prefix::is_stamped(line)).copied().collect();
+    let tail: Vec<&str> = last.iter().filter(|line| !log_prefix::has_timestamp(line)).copied().collect();
     if tail.is_empty() { lines.last().copied().into_iter().collect() } else { tail }
 }
 
 /// Checks whether a line reports a failure itself, and says more than an exit code.
-fn is_telling(line: &str) -> bool {
+fn is_report(line: &str) -> bool {
     const WORDS_MAX: usize = 6;
     let line = line.trim();
     let only_ends = || ENDS.is_match(line) && line.split_whitespace().count() <= WORDS_MAX;

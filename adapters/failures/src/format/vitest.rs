@@ -1,8 +1,6 @@
 //! vitest.
 
-use super::super::message::exception;
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, exception, until};
 
 const TOOL: &str = "vitest";
 
@@ -13,17 +11,17 @@ const HEAD: &str = " FAIL  ";
 const RULE: u8 = "⎯".as_bytes()[0];
 
 /// Reads the blocks under `FAIL` and the unhandled errors.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    let lines = sheet.lines;
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    let lines = input.lines;
     let is_rule = |line: &str| line.starts_with('⎯');
     let is_head = |line: &str| line.starts_with(HEAD);
     let is_first = |line: &str| is_rule(line) && (line.contains(" Failed ") || line.contains(" Unhandled "));
-    let Some((start, _)) = sheet.starting(&[RULE]).find(|(_, line)| is_first(line)) else {
+    let Some((start, _)) = input.starting(&[RULE]).find(|(_, line)| is_first(line)) else {
         return;
     };
     let mut heads: Vec<&str> = Vec::new();
     let mut unhandled = false;
-    for (at, line) in sheet.beginning(&[b'F', RULE]).skip_while(|(at, _)| *at < start) {
+    for (at, line) in input.beginning(&[b'F', RULE]).skip_while(|(at, _)| *at < start) {
         if is_rule(line) {
             unhandled = line.contains(" Unhandled ") || (unhandled && !line.contains(" Failed "));
             // The exception is directly below the rule.
@@ -32,7 +30,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             if raised.is_some() {
                 let draft = RawFailure::process(TOOL, "", until(lines, at + 1, is_rule));
                 let kind = format!("unhandled {}", draft.kind);
-                found.push(draft.kind(&kind));
+                collector.push(draft.kind(&kind));
             }
         } else if let Some(name) = line.strip_prefix(HEAD) {
             heads.push(name);
@@ -44,14 +42,14 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
             let mut told = heads.clone();
             told.dedup();
             for name in told {
-                push(name, block, found);
+                push(name, block, collector);
             }
             heads.clear();
         }
     }
 }
 
-fn push(name: &str, block: &[&str], found: &mut FailureCollector<'_>) {
+fn push(name: &str, block: &[&str], collector: &mut FailureCollector<'_>) {
     // The name of a project precedes the file, in brackets or bars.
     let name = name.trim_start_matches('|').trim_start();
     let name = name.split_once("| ").map_or(name, |(_, rest)| rest);
@@ -61,5 +59,5 @@ fn push(name: &str, block: &[&str], found: &mut FailureCollector<'_>) {
     let draft = RawFailure::test(TOOL, name.split(" [ ").next().unwrap_or(name), block);
     let line = draft.line.filter(|_| draft.file.as_deref() == Some(file));
     let draft = if rest.is_empty() { RawFailure { test: None, ..draft } } else { draft };
-    found.push(draft.at(file, line).headed(name));
+    collector.push(draft.at(file, line).with_heading(name));
 }

@@ -1,16 +1,15 @@
 //! zig test: `1/5 a.test.name...`, then the output of the test and its result.
 
-use super::super::raw_failure::{FailureCollector, RawFailure};
-use super::{FormatInput, until};
+use super::{FailureCollector, FormatInput, RawFailure, until};
 
 /// Reads every test that failed, panicked or leaked.
-pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
-    for (at, line) in sheet.lines.iter().enumerate() {
+pub(crate) fn read(input: &FormatInput<'_>, collector: &mut FailureCollector<'_>) {
+    for (at, line) in input.lines.iter().enumerate() {
         let Some((name, rest)) = test(line) else { continue };
-        let below = until(sheet.lines, at + 1, |line| test(line).is_some() || ends(line));
+        let below = until(input.lines, at + 1, |line| test(line).is_some() || ends(line));
         let block: Vec<&str> = std::iter::once(rest).chain(below.iter().copied()).collect();
         let Some(kind) = block.iter().find_map(|line| kind(line)) else { continue };
-        found.printed(below);
+        collector.add_printed(below);
         let said: Vec<&str> = block.iter().copied().take_while(|line| !is_frame(line)).collect();
         let place = block.iter().find(|line| is_frame(line) && line.contains(" in test."));
         let mut place = place.map_or("", |line| line).split(':');
@@ -18,7 +17,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
         // The message of an assertion precedes its end of the test, and perhaps the test's name.
         let about = said.iter().find(|line| line.contains(" panic: ")).and_then(|line| line.split_once(": "));
         let draft = RawFailure::test("zig", name, &said).kind(kind).about(about.map_or("", |(_, what)| what));
-        found.push(draft.at(file, place.next().and_then(|line| line.parse().ok())).headed(name));
+        collector.push(draft.at(file, place.next().and_then(|line| line.parse().ok())).with_heading(name));
     }
 }
 
@@ -26,7 +25,7 @@ pub(crate) fn read(sheet: &FormatInput<'_>, found: &mut FailureCollector<'_>) {
 fn test(line: &str) -> Option<(&str, &str)> {
     let (count, rest) = line.split_once(' ')?;
     let (number, all) = count.split_once('/')?;
-    let are_numbers = [number, all].iter().all(|it| it.parse::<u32>().is_ok());
+    let are_numbers = [number, all].iter().all(|number| number.parse::<u32>().is_ok());
     rest.split_once("...").filter(|_| are_numbers)
 }
 

@@ -3,7 +3,7 @@
 //! JavaScript, Java, PHP and most other languages use this form.
 
 use crate::parts::FailureMessage;
-use crate::words::{is_frame, is_number, is_of_word, leading_number, told};
+use crate::words::{before_stack, is_frame, is_number, is_of_word, leading_number};
 
 /// Splits `Kind: message` if the first word is the name of an exception.
 pub(crate) fn exception(line: &str) -> Option<(&str, &str)> {
@@ -47,20 +47,20 @@ fn is_kind(name: &str, last: &str) -> bool {
         .bytes()
         .zip(last.bytes().skip(1))
         .filter(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase());
-    ENDINGS.iter().any(|ending| last.ends_with(ending))
+    ENDINGS.iter().any(|outcome| last.ends_with(outcome))
         || (name.len() > last.len() && !name.starts_with(|c: char| c.is_ascii_digit()))
         || (humps.count() > 0 && last.len() >= 6)
 }
 
 /// Reads a block that begins with the name of an exception, or with a sentence.
-pub(super) fn raised(block: &[&str]) -> Option<FailureMessage> {
+pub(super) fn read_exception(block: &[&str]) -> Option<FailureMessage> {
     let first = block.iter().copied().find(|line| !line.trim().is_empty())?;
     let (kind, _) = exception(first.trim()).unwrap_or_default();
     let about = prose(block);
     if kind.is_empty() && about.is_empty() {
         return None;
     }
-    let values = told(block).filter(|line| !is_code(line)).collect::<Vec<_>>().join("\n");
+    let values = before_stack(block).filter(|line| !is_code(line)).collect::<Vec<_>>().join("\n");
     let about = causes(block).fold(about, |about, cause| format!("{about} < {cause}"));
     Some(FailureMessage { kind: kind.to_owned(), about, values, ..FailureMessage::default() })
 }
@@ -80,7 +80,7 @@ fn causes<'b>(block: &'b [&'b str]) -> impl Iterator<Item = &'b str> {
 fn prose(block: &[&str]) -> String {
     const SENTENCES: usize = 8;
     let (mut sentences, mut signs, mut in_difference) = (Vec::<&str>::new(), (false, false), false);
-    for line in told(block) {
+    for line in before_stack(block) {
         let line = line.trim();
         if line.is_empty() || is_code(line) || is_pointer(line) {
             // The pointer refers to lines with numbers, whatever follows the numbers.
@@ -158,7 +158,7 @@ fn place(text: &str) -> Option<(&str, &str)> {
         let (number, _) = leading_number(behind)?;
         let around = before.trim_end_matches(is_of_path);
         let path = &before[around.len()..];
-        let is_file = path.rsplit_once('.').is_some_and(|(_, it)| is_extension(it));
+        let is_file = path.rsplit_once('.').is_some_and(|(_, extension)| is_extension(extension));
         is_file.then(|| (&before[around.len() - root(around, path)..], number))
     })
 }
@@ -183,7 +183,8 @@ pub(super) fn first_frame(block: &[&str]) -> (Option<String>, Option<u32>) {
         "node:", "node_modules/", "ext:", "java.base/", "org.junit.", "/rustc/", "/lib/ruby/", "/gems/",
         "site-packages/", "/vendor/",
     ];
-    for line in block.iter().filter(|line| is_frame(line) && !FOREIGN.iter().any(|it| line.contains(it))) {
+    for line in block.iter().filter(|line| is_frame(line) && !FOREIGN.iter().any(|part| line.contains(part)))
+    {
         if let Some((file, number)) = place(line) {
             return (Some(file.to_owned()), number.parse().ok());
         }

@@ -4,7 +4,7 @@ use crate::parts::FailureMessage;
 use crate::words::{is_number, is_of_word};
 
 /// Splits `    app_test.go:12: said` into the file, the line, and the message.
-fn logged(line: &str) -> Option<(&str, &str, &str)> {
+fn split_log(line: &str) -> Option<(&str, &str, &str)> {
     let is_of_path = |c: char| is_of_word(c) || matches!(c, '.' | '/' | '-');
     // Most lines have no Go file before their first colon, so this check rejects them quickly.
     let (file, rest) = line.split_at(memchr::memchr(b':', line.as_bytes())?);
@@ -38,7 +38,7 @@ pub(super) fn log(block: &[&str]) -> Option<FailureMessage> {
         });
     }
     let (at, (file, number, said)) =
-        block.iter().enumerate().find_map(|(at, line)| Some((at, logged(line)?)))?;
+        block.iter().enumerate().find_map(|(at, line)| Some((at, split_log(line)?)))?;
     let mut about = said.to_owned();
     for line in block[at + 1..].iter().map(|line| line.trim()) {
         // Testify prints headings; the trace and the name of the test add nothing new.
@@ -59,9 +59,9 @@ pub(super) fn log(block: &[&str]) -> Option<FailureMessage> {
 fn panic(block: &[&str]) -> FailureMessage {
     let message = block[0].trim_start_matches("panic: ").trim_end_matches(" [recovered]");
     let frames = block.iter().filter_map(|line| frame(line));
-    let own = frames
-        .into_iter()
-        .find(|(file, _)| !["/src/runtime/", "/src/testing/", "/go/src/"].iter().any(|it| file.contains(it)));
+    let own = frames.into_iter().find(|(file, _)| {
+        !["/src/runtime/", "/src/testing/", "/go/src/"].iter().any(|part| file.contains(part))
+    });
     FailureMessage {
         kind: if message.contains("test timed out after") { "timeout".into() } else { "panic".into() },
         about: message.to_owned(),

@@ -11,7 +11,7 @@ mod ruby;
 mod rust;
 
 use super::parts::FailureMessage;
-use super::words::{indentation, is_frame, told};
+use super::words::{before_stack, indentation, is_frame};
 use super::work;
 
 pub(super) use exception::exception;
@@ -29,15 +29,14 @@ const READERS: &[MessageParser] = &[
     native::assertion,
     ruby::example,
     go::log,
-    exception::raised,
+    exception::read_exception,
 ];
 
 /// Maximum number of lines scanned in a block.
 const LINES_MAX: usize = 400;
 
 impl FailureMessage {
-    /// Reads a block.
-    pub(super) fn of(block: &[&str]) -> Self {
+    pub(super) fn parse(block: &[&str]) -> Self {
         let block = &block[..work::allowed(block.len().min(LINES_MAX))];
         work::spend(block.len());
         let mut reason = READERS.iter().find_map(|read| read(block)).unwrap_or_else(|| plain(block));
@@ -45,7 +44,7 @@ impl FailureMessage {
             (reason.file, reason.line) = exception::first_frame(block);
         }
         if reason.values.is_empty() {
-            reason.values = told(block).collect::<Vec<_>>().join("\n");
+            reason.values = before_stack(block).collect::<Vec<_>>().join("\n");
         }
         reason
     }
@@ -68,6 +67,7 @@ impl FailureMessage {
 /// Returns a message that consists only of the first lines.
 fn plain(block: &[&str]) -> FailureMessage {
     const LINES: usize = 3;
-    let lines: Vec<&str> = told(block).map(str::trim).filter(|line| !line.is_empty()).take(LINES).collect();
+    let lines: Vec<&str> =
+        before_stack(block).map(str::trim).filter(|line| !line.is_empty()).take(LINES).collect();
     FailureMessage { about: lines.join(" "), ..FailureMessage::default() }
 }

@@ -6,7 +6,7 @@ use crate::parts::FailureMessage;
 use crate::words::{indentation, is_of_word, numbered};
 
 /// Splits `tests/test_app.py:12: AssertionError` into the file, the line, and the exception.
-fn placed(line: &str) -> Option<(&str, &str, &str)> {
+fn split_place(line: &str) -> Option<(&str, &str, &str)> {
     let (place, what) = line.split_once(": ")?;
     let (file, number) = numbered(place)?;
     let (_, extension) = file.rsplit_once('.').filter(|(name, _)| !name.is_empty())?;
@@ -33,7 +33,7 @@ const LINKS: [&str; 2] =
 /// Reads the lines that pytest marks with `E`.
 pub(super) fn marked_lines(block: &[&str]) -> Option<FailureMessage> {
     // In a chain of exceptions, the last one ended the test.
-    let links = |line: &&str| LINKS.iter().any(|it| line.starts_with(it));
+    let links = |line: &&str| LINKS.iter().any(|begin| line.starts_with(begin));
     let block = block.iter().rposition(links).map_or(block, |at| &block[at + 1..]);
     let marked: Vec<&str> = block.iter().filter_map(|line| line.strip_prefix("E  ")).map(str::trim).collect();
     let head = marked.iter().copied().find(|line| !line.is_empty())?;
@@ -52,9 +52,9 @@ pub(super) fn marked_lines(block: &[&str]) -> Option<FailureMessage> {
         None if head.starts_with("assert") => "AssertionError".into(),
         None => String::new(),
     };
-    compared(&mut reason, &marked);
+    add_comparison(&mut reason, &marked);
     let own = block.iter().rev().filter(|line| !line.starts_with([' ', '>', 'E']));
-    if let Some((file, number, what)) = own.into_iter().find_map(|line| placed(line)) {
+    if let Some((file, number, what)) = own.into_iter().find_map(|line| split_place(line)) {
         (reason.file, reason.line) = (Some(file.to_owned()), number.parse().ok());
         if reason.kind.is_empty() {
             what.clone_into(&mut reason.kind);
@@ -64,8 +64,10 @@ pub(super) fn marked_lines(block: &[&str]) -> Option<FailureMessage> {
 }
 
 /// Adds the comparison of pytest in one form for all options: verbosity decides whether the kind precedes it.
-fn compared(reason: &mut FailureMessage, lines: &[&str]) {
-    if let Some(bare) = reason.about.strip_prefix("AssertionError: ").filter(|it| it.starts_with("assert ")) {
+fn add_comparison(reason: &mut FailureMessage, lines: &[&str]) {
+    if let Some(bare) =
+        reason.about.strip_prefix("AssertionError: ").filter(|rest| rest.starts_with("assert "))
+    {
         reason.about = bare.to_owned();
     }
     if reason.kind == "AssertionError" && !reason.about.contains("assert ") {
@@ -116,8 +118,9 @@ pub(super) fn traceback(block: &[&str]) -> Option<FailureMessage> {
     for line in rest.by_ref() {
         let frame = python_place(line.trim_start()).filter(|(file, ..)| !file.is_empty());
         if let Some((file, Some(number), _)) = frame {
-            let own =
-                !["/lib/python", "/site-packages/", "<frozen", "<string>"].iter().any(|it| file.contains(it));
+            let own = !["/lib/python", "/site-packages/", "<frozen", "<string>"]
+                .iter()
+                .any(|part| file.contains(part));
             if own || reason.file.is_none() {
                 (reason.file, reason.line) = (Some(file.to_owned()), Some(number));
             }
@@ -135,7 +138,7 @@ pub(super) fn traceback(block: &[&str]) -> Option<FailureMessage> {
         rest.take_while(|line| !line.trim().is_empty() || !line.starts_with("---")).collect();
     reason.values = format!("{}\n{}", reason.about, more.join("\n"));
     if reason.kind == "AssertionError" {
-        compared(&mut reason, &more.iter().map(|line| line.trim()).collect::<Vec<_>>());
+        add_comparison(&mut reason, &more.iter().map(|line| line.trim()).collect::<Vec<_>>());
     }
     // The part of a comparison that differs is a value: two lists, two dictionaries.
     if let Some(at) = reason.about.find(" differ: ") {

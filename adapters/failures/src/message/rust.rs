@@ -18,23 +18,23 @@ struct PanicHeader<'a> {
 impl<'a> PanicHeader<'a> {
     /// Splits `thread 'main' (12) panicked at src/lib.rs:3:5:` or
     /// `thread 'main' panicked at 'message', src/lib.rs:3:5`.
-    fn of(line: &'a str) -> Option<Self> {
+    fn parse(line: &'a str) -> Option<Self> {
         let said = line.trim_start().strip_prefix("thread '")?;
         // The message may mention another panic.
         let mut splits = said.rmatch_indices(PANICKED);
-        splits.find_map(|(at, _)| Self::behind(&said[..at], &said[at + PANICKED.len()..]))
+        splits.find_map(|(at, _)| Self::after_thread(&said[..at], &said[at + PANICKED.len()..]))
     }
 
     /// Splits the text after the name of a thread, perhaps with its number; `None` if there is no such name.
-    fn behind(thread: &str, told: &'a str) -> Option<Self> {
-        let numbered_name = thread.strip_suffix(") ").and_then(|it| it.rsplit_once(" ("));
+    fn after_thread(thread: &str, told: &'a str) -> Option<Self> {
+        let numbered_name = thread.strip_suffix(") ").and_then(|rest| rest.rsplit_once(" ("));
         let name = numbered_name.filter(|(_, number)| is_number(number)).map(|(name, _)| name);
         if !name.unwrap_or(thread.trim_end()).ends_with('\'') {
             return None;
         }
         let (place, _) = numbered(told.strip_suffix(':').unwrap_or(told))?;
         let (told, line) = numbered(place)?;
-        let (message, file) = match told.strip_prefix('\'').and_then(|it| it.rsplit_once("', ")) {
+        let (message, file) = match told.strip_prefix('\'').and_then(|rest| rest.rsplit_once("', ")) {
             Some((message, file)) => (Some(message), file),
             None => (None, told),
         };
@@ -50,7 +50,7 @@ const PANICKED: &str = "panicked at ";
 pub(super) fn panic(block: &[&str]) -> Option<FailureMessage> {
     static PANIC: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(PANICKED));
     let at = block.iter().position(|line| PANIC.find(line.as_bytes()).is_some())?;
-    let PanicHeader { file, line, message } = PanicHeader::of(block[at])?;
+    let PanicHeader { file, line, message } = PanicHeader::parse(block[at])?;
     let file = Some(file.to_owned());
     if let Some(message) = message {
         return Some(FailureMessage {

@@ -1,9 +1,9 @@
-//! A process on Linux, from its start to the moment that its exit status is known.
+//! A child process on Linux, from its start until its exit status is known.
 //!
 //! Started with `clone(CLONE_VM | CLONE_VFORK)`, as `posix_spawn` does: the child borrows our memory until
 //! it becomes the other program. `fork` would copy the page tables and then every page that we touch:
-//! 1 ms for a supervisor of 15 MB. The `posix_spawn` of the standard library offers neither a session of
-//! its own nor the wish to die with us.
+//! 1 ms for a supervisor of 15 MB. The `posix_spawn` of the standard library offers neither a new session
+//! nor `PR_SET_PDEATHSIG`.
 
 use std::ffi::{CString, OsStr};
 use std::fs::File;
@@ -24,22 +24,22 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
+use crate::program::Program;
 use crate::rlimit_mark::{Limit, RlimitMark};
-use crate::spawn::Program;
 use crate::spec::MARK;
 
-/// What the child needs of a stack: a few system calls and the wrappers of the C library.
+/// Stack size of the child, in bytes: enough for a few system calls and the wrappers of the C library.
 const STACK: usize = 64 * 1024;
 
-/// How often an exit is asked for where the kernel has no handles for processes.
+/// Interval between two checks for the exit, if the kernel has no process handles.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Where programs are looked for when there is no `PATH`; what the C library does, too.
+/// Folders that are searched without a `PATH`, as the C library does.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// A child process. Killed when dropped before its status is known.
-pub(crate) struct Child {
-    process: Unburied,
+/// A child process. Killed if dropped before its exit status is known.
+pub(crate) struct ChildProcess {
+    process: UnreapedChild,
     status: Option<ExitStatus>,
     handle: Option<AsyncFd<OwnedFd>>,
     pub(crate) stdin: Option<ChildStdin>,
@@ -47,13 +47,13 @@ pub(crate) struct Child {
     pub(crate) stderr: Option<ChildStderr>,
 }
 
-impl Child {
-    /// Returns its process id; `None` once the status is known, for the id may be used again.
+impl ChildProcess {
+    /// Returns its process id; `None` once the exit status is known, because the id may be reused.
     pub(crate) fn id(&self) -> Option<u32> {
         u32::try_from(self.process.0?.as_raw_pid()).ok()
     }
 
-    /// Waits for the exit. May be dropped and called again.
+    /// Waits for the exit. Cancel safe.
     pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         loop {
             let ready = match &self.handle {
@@ -82,34 +82,34 @@ impl Child {
     }
 }
 
-/// The id of a child whose status was not asked for yet. Killed and buried when dropped.
-struct Unburied(Option<Pid>);
+/// The id of a child that was not waited for yet. Killed and reaped when dropped.
+struct UnreapedChild(Option<Pid>);
 
-impl Drop for Unburied {
+impl Drop for UnreapedChild {
     fn drop(&mut self) {
         let Some(pid) = self.0 else { return };
         let _already_gone = kill_process(pid, Signal::KILL);
-        // It may be in a system call that does not end; nobody should have to wait for that.
+        // It may be in a system call that does not end, so another thread waits for it.
         let bury = move || waitpid(Some(pid), WaitOptions::empty()).map_or((), |_| ());
         let _stays_a_zombie = std::thread::Builder::new().spawn(bury);
     }
 }
 
-/// A child that was started, and our ends of its pipes.
-pub(crate) struct Started {
-    process: Unburied,
+/// A started child, and our ends of its pipes.
+pub(crate) struct StartedChild {
+    process: UnreapedChild,
     stdin: Option<PipeWriter>,
     stdout: PipeReader,
     stderr: PipeReader,
 }
 
-impl Started {
-    /// Makes it something to wait for on this runtime.
-    pub(crate) fn watch(self) -> io::Result<Child> {
-        // None on a kernel before 5.3, or in a sandbox that imitates one.
+impl StartedChild {
+    /// Registers it with this runtime.
+    pub(crate) fn register(self) -> io::Result<ChildProcess> {
+        // `None` on a kernel before 5.3, or in a sandbox without the system call.
         let handle = self.process.0.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let stdin = self.stdin.map(|pipe| ChildStdin::from_std(OwnedFd::from(pipe).into()));
-        Ok(Child {
+        Ok(ChildProcess {
             process: self.process,
             status: None,
             handle: handle.map(readable).transpose()?,
@@ -129,9 +129,9 @@ fn readable(handle: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) }?)
 }
 
-/// Starts a program in a session of its own. It is killed when the calling thread ends.
-pub(crate) fn start(program: &Program) -> io::Result<Started> {
-    let image = Image::new(program)?;
+/// Starts a program in a new session. The kernel kills it when the calling thread ends.
+pub(crate) fn start(program: &Program) -> io::Result<StartedChild> {
+    let image = ExecImage::new(program)?;
     let (stdout, its_stdout) = io::pipe()?;
     let (stderr, its_stderr) = io::pipe()?;
     let (its_stdin, stdin) = if program.reads {
@@ -141,11 +141,11 @@ pub(crate) fn start(program: &Program) -> io::Result<Started> {
         (OwnedFd::from(File::open("/dev/null")?), None)
     };
     let process = image.run([its_stdin.as_fd(), its_stdout.as_fd(), its_stderr.as_fd()])?;
-    Ok(Started { process, stdin, stdout, stderr })
+    Ok(StartedChild { process, stdin, stdout, stderr })
 }
 
-/// All that the child needs, allocated before it exists.
-struct Image {
+/// Data for the child, allocated before it starts.
+struct ExecImage {
     cwd: CString,
     /// The files to try, in this order.
     files: Vec<CString>,
@@ -154,7 +154,7 @@ struct Image {
     limit: Option<Limit>,
 }
 
-impl Image {
+impl ExecImage {
     fn new(program: &Program) -> io::Result<Self> {
         let name = program.argv.first().map_or(OsStr::new(""), |name| name);
         let files: Vec<CString> = if name.as_bytes().contains(&b'/') {
@@ -168,7 +168,7 @@ impl Image {
         };
         let variables = program.env.iter();
         Ok(Self {
-            limit: program.env.get(OsStr::new(MARK)).and_then(|marks| RlimitMark::of_started(marks).limit()),
+            limit: program.env.get(OsStr::new(MARK)).and_then(|marks| RlimitMark::for_marks(marks).limit()),
             cwd: c_string(program.cwd.as_os_str().as_bytes())?,
             files,
             arguments: program
@@ -182,26 +182,26 @@ impl Image {
         })
     }
 
-    /// Starts the child and waits until it is the other program, or has failed to become it.
+    /// Starts the child and waits until its `exec` succeeds or fails.
     #[expect(
         unsafe_code,
         reason = "there is no safe way to start a process in a session of its own without a fork"
     )]
-    fn run(&self, [stdin, stdout, stderr]: [BorrowedFd<'_>; 3]) -> io::Result<Unburied> {
+    fn run(&self, [stdin, stdout, stderr]: [BorrowedFd<'_>; 3]) -> io::Result<UnreapedChild> {
         let arguments = pointers(&self.arguments);
         let environment = pointers(&self.environment);
-        // For a script without a first line that names its interpreter; the file is filled in.
+        // For a script whose first line names no interpreter; `of_shell[1]` becomes the file.
         let shell = c"/bin/sh";
         let mut of_shell = vec![shell.as_ptr(), std::ptr::null()];
         of_shell.extend(arguments.iter().skip(1));
 
         let mut failed_with = None;
         let supervisor = unistd::getpid();
-        let mut become_it = || -> Result<(), Errno> {
+        let mut exec_program = || -> Result<(), Errno> {
             default_signals();
             unistd::setsid()?;
             nix::sys::prctl::set_pdeathsig(nix::sys::signal::SIGKILL)?;
-            // It may have died before we asked.
+            // The supervisor may have died before `set_pdeathsig`.
             if unistd::getppid() != supervisor {
                 return Err(Errno::ECHILD);
             }
@@ -235,12 +235,12 @@ impl Image {
         let flags = CloneFlags::CLONE_VM | CloneFlags::CLONE_VFORK;
         // A handler of ours must not run in the child: it would act on our memory.
         let mask = block_signals()?;
-        // SAFETY: the child uses a stack of its own and what is borrowed here, and this thread stands
-        // still until the child is done with them. It makes system calls only: it allocates nothing and
-        // takes no lock.
+        // SAFETY: the child uses its stack and the data borrowed here, and this thread is suspended until
+        // the child no longer uses them. It only makes system calls: it allocates nothing and takes no
+        // lock.
         let child = unsafe {
             let child = Box::new(|| -> isize {
-                failed_with = become_it().err();
+                failed_with = exec_program().err();
                 127
             });
             clone(child, &mut stack, flags, Some(libc::SIGCHLD))
@@ -248,7 +248,7 @@ impl Image {
         mask.thread_set_mask()?;
         let pid = Pid::from_raw(child?.as_raw());
         match failed_with {
-            None => Ok(Unburied(pid)),
+            None => Ok(UnreapedChild(pid)),
             Some(error) => {
                 waitpid(pid, WaitOptions::empty())?;
                 Err(error.into())
@@ -263,8 +263,8 @@ fn block_signals() -> io::Result<SigSet> {
     Ok(before)
 }
 
-/// Takes away our handlers, and the deafness to a closed pipe that the runtime of Rust sets up. Signals that
-/// whoever started us wanted to be ignored, such as by `nohup`, stay ignored.
+/// Resets our signal handlers, and `SIGPIPE`, which the runtime of Rust ignores. Signals that were ignored when this
+/// process started, such as by `nohup`, stay ignored.
 #[expect(unsafe_code, reason = "the safe wrapper forgets what a handler was")]
 fn default_signals() {
     for signal in 1..=64 {
@@ -287,7 +287,7 @@ fn c_string(text: &[u8]) -> io::Result<CString> {
     Ok(CString::new(text)?)
 }
 
-/// Returns pointers to the strings, and null behind them.
+/// Returns pointers to the strings, followed by null.
 fn pointers(strings: &[CString]) -> Vec<*const c_char> {
     strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
 }

@@ -8,13 +8,11 @@ mod portable;
 use std::process::ExitStatus;
 
 #[cfg(target_os = "linux")]
-use self::linux as platform;
+pub(super) use self::linux::{ChildProcess, StartedChild, start};
 #[cfg(not(target_os = "linux"))]
-use self::portable as platform;
+pub(super) use self::portable::{ChildCommand as StartedChild, TokioChild as ChildProcess, start};
 
-pub(super) use platform::{Child, Started, start};
-
-/// Returns the number of the signal that ended a process; 0 if that is not known.
+/// Returns the number of the signal that ended a process; 0 if unknown.
 #[cfg(unix)]
 pub(super) fn signal_of(status: ExitStatus) -> i32 {
     std::os::unix::process::ExitStatusExt::signal(&status).unwrap_or(0)

@@ -1,24 +1,24 @@
-//! A process on systems other than Linux: what tokio offers, in a session or group of its own.
+//! A child process on systems other than Linux: started by tokio in a new session or group.
 
 use std::io;
 use std::process::{Command, Stdio};
 
-use crate::spawn::Program;
+use crate::program::Program;
 
-pub(crate) type Child = tokio::process::Child;
+pub(crate) type TokioChild = tokio::process::Child;
 
-/// A child that is about to be started.
-pub(crate) struct Started(Command);
+/// A child that is ready to start.
+pub(crate) struct ChildCommand(Command);
 
-impl Started {
-    /// Starts it, as something to wait for on this runtime.
-    pub(crate) fn watch(self) -> io::Result<Child> {
+impl ChildCommand {
+    /// Starts it on this runtime.
+    pub(crate) fn register(self) -> io::Result<TokioChild> {
         tokio::process::Command::from(self.0).kill_on_drop(true).spawn()
     }
 }
 
-/// Prepares a program to be started in a session of its own.
-pub(crate) fn start(program: &Program) -> io::Result<Started> {
+/// Prepares a program to start in a new session.
+pub(crate) fn start(program: &Program) -> io::Result<ChildCommand> {
     let Some((name, arguments)) = program.argv.split_first() else {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     };
@@ -27,7 +27,7 @@ pub(crate) fn start(program: &Program) -> io::Result<Started> {
     command.stdin(if program.reads { Stdio::piped() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     lead_own_session(&mut command);
-    Ok(Started(command))
+    Ok(ChildCommand(command))
 }
 
 #[cfg(unix)]
@@ -48,6 +48,6 @@ fn lead_own_session(command: &mut Command) {
 
     use windows_sys::Win32::System::Threading::{CREATE_NEW_PROCESS_GROUP, CREATE_SUSPENDED};
 
-    // It takes its first step when it is in its job (`group/windows.rs`), so that it cannot start anything before.
+    // It resumes once it is in its job (`group/windows.rs`), so that all its children are in the job.
     command.creation_flags(CREATE_NEW_PROCESS_GROUP | CREATE_SUSPENDED);
 }

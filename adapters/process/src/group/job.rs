@@ -1,4 +1,4 @@
-//! Job objects of Windows, and what else of its processes the standard library does not offer.
+//! Job objects and other process functions of Windows that the standard library lacks.
 #![expect(unsafe_code, reason = "the standard library knows no jobs, and no processes that are not its own")]
 
 use std::ffi::c_void;
@@ -22,24 +22,24 @@ use windows_sys::Win32::System::Threading::{
     OpenProcess, OpenThread, PROCESS_SET_QUOTA, PROCESS_TERMINATE, ResumeThread, THREAD_SUSPEND_RESUME,
 };
 
-/// The exit status of processes that were ended.
+/// Exit status of processes that were ended.
 const ENDED: u32 = 1;
 
-/// How many members of a job are told apart.
+/// Maximum number of members of a job that are listed.
 const MEMBERS_MAX: usize = 1024;
 
-/// A job. All in it is ended when the last handle to it is closed, and this is the only one.
+/// A job object. Its processes end when its only handle, this one, is closed.
 pub(super) struct Job(OwnedHandle);
 
-/// What the processes of a job have used.
-pub(super) struct Usage {
-    /// How many of them run.
+/// Resource usage of a job.
+pub(super) struct JobUsage {
+    /// Number of running processes.
     pub(super) processes: u32,
-    /// Time on a processor, also of those that are over.
+    /// Processor time, including processes that have ended.
     pub(super) processor: Duration,
 }
 
-/// `JOBOBJECT_BASIC_PROCESS_ID_LIST`, with room for more than one.
+/// `JOBOBJECT_BASIC_PROCESS_ID_LIST` with room for several ids.
 #[repr(C)]
 struct Members {
     assigned: u32,
@@ -48,37 +48,39 @@ struct Members {
 }
 
 impl Job {
-    /// Makes a job with one process in it.
-    pub(super) fn of(process: u32) -> io::Result<Self> {
+    /// Creates a job with one process in it.
+    pub(super) fn with_process(process: u32) -> io::Result<Self> {
         // SAFETY: neither attributes nor a name are given.
-        let job = Self(owned(unsafe { CreateJobObjectW(ptr::null(), ptr::null()) })?);
+        let job = Self(take_handle(unsafe { CreateJobObjectW(ptr::null(), ptr::null()) })?);
         let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
         limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
         let (class, size) = (JobObjectExtendedLimitInformation, size_of_val(&limits) as u32);
         // SAFETY: the structure is the one of its class, of the size that is given.
-        succeeded(unsafe { SetInformationJobObject(job.raw(), class, (&raw const limits).cast(), size) })?;
+        check_success(unsafe {
+            SetInformationJobObject(job.raw(), class, (&raw const limits).cast(), size)
+        })?;
         // SAFETY: the call takes no pointer.
-        let process = owned(unsafe { OpenProcess(PROCESS_SET_QUOTA | PROCESS_TERMINATE, 0, process) })?;
+        let process = take_handle(unsafe { OpenProcess(PROCESS_SET_QUOTA | PROCESS_TERMINATE, 0, process) })?;
         // SAFETY: both handles are open.
-        succeeded(unsafe { AssignProcessToJobObject(job.raw(), process.as_raw_handle()) })?;
+        check_success(unsafe { AssignProcessToJobObject(job.raw(), process.as_raw_handle()) })?;
         Ok(job)
     }
 
-    pub(super) fn usage(&self) -> io::Result<Usage> {
+    pub(super) fn usage(&self) -> io::Result<JobUsage> {
         let mut usage = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
         let size = size_of_val(&usage);
-        self.ask(JobObjectBasicAccountingInformation, (&raw mut usage).cast(), size)?;
+        self.query(JobObjectBasicAccountingInformation, (&raw mut usage).cast(), size)?;
         // In units of 100 ns.
         let ticks = usage.TotalUserTime.saturating_add(usage.TotalKernelTime);
         let processor = Duration::from_nanos(u64::try_from(ticks).unwrap_or(0).saturating_mul(100));
-        Ok(Usage { processes: usage.ActiveProcesses, processor })
+        Ok(JobUsage { processes: usage.ActiveProcesses, processor })
     }
 
-    /// Returns the ids of its processes, or of the first of very many.
+    /// Returns the ids of its first [`MEMBERS_MAX`] processes.
     pub(super) fn members(&self) -> io::Result<Vec<u32>> {
         let mut members = Members { assigned: 0, listed: 0, ids: [0; MEMBERS_MAX] };
         let size = size_of_val(&members);
-        match self.ask(JobObjectBasicProcessIdList, (&raw mut members).cast(), size) {
+        match self.query(JobObjectBasicProcessIdList, (&raw mut members).cast(), size) {
             Err(error) if error.raw_os_error() != Some(ERROR_MORE_DATA as i32) => return Err(error),
             _ => {}
         }
@@ -86,16 +88,16 @@ impl Job {
         Ok(ids.filter_map(|id| u32::try_from(id).ok()).collect())
     }
 
-    /// Ends all in it.
+    /// Ends all its processes.
     pub(super) fn end(&self) -> io::Result<()> {
         // SAFETY: the handle is open.
-        succeeded(unsafe { TerminateJobObject(self.raw(), ENDED) })
+        check_success(unsafe { TerminateJobObject(self.raw(), ENDED) })
     }
 
-    /// Fills in what the system knows of a job; `answer` is of the kind that `class` wants, and has `size` bytes.
-    fn ask(&self, class: JOBOBJECTINFOCLASS, answer: *mut c_void, size: usize) -> io::Result<()> {
+    /// Queries a job; `answer` has the type that `class` requires, and `size` bytes.
+    fn query(&self, class: JOBOBJECTINFOCLASS, answer: *mut c_void, size: usize) -> io::Result<()> {
         // SAFETY: the handle is open, and all callers are above.
-        succeeded(unsafe {
+        check_success(unsafe {
             QueryInformationJobObject(self.raw(), class, answer, size as u32, ptr::null_mut())
         })
     }
@@ -105,40 +107,40 @@ impl Job {
     }
 }
 
-/// Lets a process that was started in suspense take its first step.
+/// Resumes a process that was started suspended.
 pub(super) fn resume(process: u32) -> io::Result<()> {
     // SAFETY: the call takes no pointer.
-    let threads = owned(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0) })?;
+    let threads = take_handle(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0) })?;
     let mut entry = THREADENTRY32 { dwSize: size_of::<THREADENTRY32>() as u32, ..THREADENTRY32::default() };
-    // SAFETY: the handle is open, and the structure tells its own size; so below.
-    let mut is_there = unsafe { Thread32First(threads.as_raw_handle(), &raw mut entry) } != 0;
-    while is_there {
+    // SAFETY: the handle is open, and the structure holds its size; so below.
+    let mut has_entry = unsafe { Thread32First(threads.as_raw_handle(), &raw mut entry) } != 0;
+    while has_entry {
         if entry.th32OwnerProcessID == process {
             // SAFETY: the call takes no pointer.
-            let thread = owned(unsafe { OpenThread(THREAD_SUSPEND_RESUME, 0, entry.th32ThreadID) })?;
+            let thread = take_handle(unsafe { OpenThread(THREAD_SUSPEND_RESUME, 0, entry.th32ThreadID) })?;
             // SAFETY: the handle is open.
             if unsafe { ResumeThread(thread.as_raw_handle()) } == u32::MAX {
                 return Err(io::Error::last_os_error());
             }
         }
         // SAFETY: as above.
-        is_there = unsafe { Thread32Next(threads.as_raw_handle(), &raw mut entry) } != 0;
+        has_entry = unsafe { Thread32Next(threads.as_raw_handle(), &raw mut entry) } != 0;
     }
     Ok(())
 }
 
-/// Sends the group of a process what Ctrl-Break would.
+/// Sends Ctrl-Break to the group of a process.
 pub(super) fn interrupt(leader: u32) -> io::Result<()> {
     // SAFETY: the call takes no pointer.
-    succeeded(unsafe { GenerateConsoleCtrlEvent(CTRL_BREAK_EVENT, leader) })
+    check_success(unsafe { GenerateConsoleCtrlEvent(CTRL_BREAK_EVENT, leader) })
 }
 
-fn succeeded(answer: i32) -> io::Result<()> {
+fn check_success(answer: i32) -> io::Result<()> {
     if answer == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Takes a handle that a call has given to us, and to nobody else.
-fn owned(handle: HANDLE) -> io::Result<OwnedHandle> {
+/// Takes ownership of a handle that a call returned.
+fn take_handle(handle: HANDLE) -> io::Result<OwnedHandle> {
     if handle.is_null() || handle == INVALID_HANDLE_VALUE {
         return Err(io::Error::last_os_error());
     }

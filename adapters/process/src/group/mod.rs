@@ -1,4 +1,4 @@
-//! The descendants of a process, and how they are ended.
+//! Finds the descendants of a process and ends them.
 //!
 //! On Linux the supervisor adopts orphans (`PR_SET_CHILD_SUBREAPER`): a process whose parent ends becomes a child of our
 //! main thread. To see whether anything is left, it checks whether the process group exists and reads the children of that
@@ -9,6 +9,7 @@
 //! On Windows a job object holds all descendants, and the system ends them with the supervisor. On other Unix systems only
 //! the process group is known.
 
+mod end_method;
 #[cfg(windows)]
 mod job;
 #[cfg(target_os = "linux")]
@@ -29,58 +30,40 @@ use self::unix as platform;
 #[cfg(windows)]
 use self::windows as platform;
 
-#[cfg(unix)]
-use rustix::process::Signal;
-use unstuck_core::client::StopSignal;
+use crate::spec::clean_mark;
 
-pub(super) use family::Descendants;
-pub(super) use platform::{Group, adopt_orphans, leave_terminal};
+pub(super) use self::end_method::{EndMethod, ProcessIdentity};
+#[cfg(target_os = "linux")]
+pub(super) use self::linux::{Descendants, ProcessGroup};
+#[cfg(not(target_os = "linux"))]
+pub(super) use self::no_descendants::NoDescendants as Descendants;
+#[cfg(all(unix, not(target_os = "linux")))]
+pub(super) use self::unix::UnixProcessGroup as ProcessGroup;
+#[cfg(windows)]
+pub(super) use self::windows::JobGroup as ProcessGroup;
+pub(super) use platform::{adopt_orphans, leave_terminal};
 
-/// How a process is ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
-    /// Asked to, by this signal; on Windows there is only one.
-    Ask(StopSignal),
-    /// Made to.
-    Kill,
-}
-
-#[cfg(unix)]
-impl How {
-    fn signal(self) -> Signal {
-        match self {
-            Self::Ask(StopSignal::Int) => Signal::INT,
-            Self::Ask(StopSignal::Term) => Signal::TERM,
-            Self::Kill => Signal::KILL,
-        }
-    }
-}
-
-/// Process id and start time: no two processes have both.
-pub(super) type Identity = (i32, u64);
-
-/// Returns the mark as it stands in the environment: without blanks and control characters.
-pub(super) fn clean_mark(mark: &str) -> String {
-    mark.chars().map(|char| if char.is_whitespace() || char.is_control() { '_' } else { char }).collect()
-}
-
-/// Ends the processes of this user whose mark begins with `mark_prefix`, and their descendants:
-/// what a supervisor that was killed has left. Asks first, kills after a second. Returns how
-/// many there were. An empty prefix names nothing.
+/// Ends the processes of this user whose mark starts with `mark_prefix`, and their descendants: the processes that a
+/// killed supervisor leaves behind. Sends TERM, then KILL after a second. Returns their number. An empty prefix matches
+/// nothing.
 ///
-/// Blocks; neither this process nor one that it descends from is touched. Finds nothing on systems
-/// other than Linux; on Windows nothing is ever left.
+/// Blocks. Skips this process and its ancestors. Finds nothing on systems other than Linux; on Windows nothing is ever
+/// left.
 pub fn end_leftovers(mark_prefix: &str) -> u32 {
     platform::end_leftovers(&clean_mark(mark_prefix))
 }
 
-/// Ends these processes, and of a family those that are left, whatever became of their marks. Once `is_taken_over` by
-/// another supervisor, what bears the mark may be its own: then only the family is ended.
-pub(super) fn end_family(mark_prefix: &str, of: &Descendants, is_taken_over: &dyn Fn() -> bool) -> u32 {
-    family::end_family(&clean_mark(mark_prefix), Some(of), is_taken_over)
+/// Ends these processes and the known descendants that still run, with or without marks. Once the run `is_taken_over`
+/// by another supervisor, marked processes may belong to it, so only the known descendants are ended.
+pub(super) fn end_run_processes(
+    mark_prefix: &str,
+    of: &Descendants,
+    is_taken_over: &dyn Fn() -> bool,
+) -> u32 {
+    family::end_run_processes(&clean_mark(mark_prefix), Some(of), is_taken_over)
 }
 
-/// Returns how many such processes there are; nothing is done to them.
+/// Returns the number of such processes without ending them.
 pub fn count_leftovers(mark_prefix: &str) -> usize {
     platform::count_leftovers(&clean_mark(mark_prefix))
 }

@@ -1,61 +1,61 @@
-//! What belongs to a process on macOS and other Unix systems: its process group.
+//! Finds the processes of a group on macOS and other Unix systems: the process group.
 
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, kill_process_group, setsid, test_kill_process_group};
 
-use super::{How, Identity};
+use super::end_method::{EndMethod, ProcessIdentity};
 
-/// Orphans belong to the first process of the system, and nobody can change that here.
+/// Does nothing: orphans belong to the first process of the system.
 pub(crate) fn adopt_orphans() {}
 
-/// Ctrl-C and the end of the terminal are for others from now on.
+/// Starts a new session, so that Ctrl-C and the end of the terminal do not end this process.
 pub(crate) fn leave_terminal() {
     let _is_leader_already = setsid();
 }
 
-/// A process and those in its group. Kills all of it when dropped, unless it was left.
-pub(crate) struct Group {
+/// A process and its process group. Kills all of it when dropped, unless it was released.
+pub(crate) struct UnixProcessGroup {
     leader: Option<Pid>,
     leader_runs: bool,
-    left: bool,
+    is_released: bool,
 }
 
-impl Group {
+impl UnixProcessGroup {
     pub(crate) fn new(leader: Option<u32>, _mark: &str) -> Self {
         let leader = leader.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        Self { leader, leader_runs: true, left: false }
+        Self { leader, leader_runs: true, is_released: false }
     }
 
-    /// The process was waited for: from now on its id may be used again.
-    pub(crate) fn leader_is_gone(&mut self) {
+    /// Records that the process was waited for, so that its id may be reused.
+    pub(crate) fn mark_leader_ended(&mut self) {
         self.leader_runs = false;
     }
 
-    /// Nothing more is to be done about it.
-    pub(crate) fn leave(&mut self) {
-        self.left = true;
+    /// Releases the group: dropping it kills nothing.
+    pub(crate) fn release(&mut self) {
+        self.is_released = true;
     }
 
-    /// Returns whether nothing is left. The process was waited for.
+    /// Returns whether no process is left. The leader was waited for.
     pub(crate) fn is_empty(&self) -> bool {
         self.leader.is_none_or(|leader| test_kill_process_group(leader) == Err(Errno::SRCH))
     }
 
-    /// Returns the group as one, if it is there.
-    pub(crate) fn members(&self) -> Vec<Identity> {
+    /// Returns the group as one process, if it exists.
+    pub(crate) fn members(&self) -> Vec<ProcessIdentity> {
         let there = self.leader.filter(|_| !self.is_empty());
         there.into_iter().map(|leader| (leader.as_raw_pid(), 0)).collect()
     }
 
-    /// Unknown here.
+    /// Returns `None`: unknown on this system.
     pub(crate) fn processor_time(&self) -> Option<Duration> {
         None
     }
 
-    /// Signals the group, and returns it.
-    pub(crate) fn signal(&self, how: How) -> Vec<Identity> {
+    /// Signals the group and returns it.
+    pub(crate) fn signal(&self, how: EndMethod) -> Vec<ProcessIdentity> {
         let members = self.members();
         if let Some(leader) = self.leader.filter(|_| !members.is_empty() || self.leader_runs) {
             let _already_gone = kill_process_group(leader, how.signal());
@@ -64,10 +64,10 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for UnixProcessGroup {
     fn drop(&mut self) {
-        if !self.left {
-            self.signal(How::Kill);
+        if !self.is_released {
+            self.signal(EndMethod::Kill);
         }
     }
 }

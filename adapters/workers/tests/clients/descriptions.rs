@@ -1,13 +1,13 @@
-//! What is wrong with a description is said with its place, and no description does harm.
+//! Errors in descriptions are reported with their place, and no description does harm.
 
 use expect_test::{Expect, expect};
 use unstuck_workers::Description;
 
-/// Reads descriptions and returns what is wrong with them.
+/// Reads descriptions and returns their errors.
 fn complaints(text: &str) -> String {
     match unstuck_workers::read("workers.yaml", text) {
         Ok(_) => String::new(),
-        Err(complaints) => complaints.iter().map(|it| format!("{it}\n")).collect(),
+        Err(complaints) => complaints.iter().map(|complaint| format!("{complaint}\n")).collect(),
     }
 }
 
@@ -36,7 +36,10 @@ fn built_in_descriptions_can_be_recorded_and_are_the_same_again() {
         count += 1;
     }
     assert_eq!(count, unstuck_workers::names().count());
-    assert_eq!(unstuck_workers::find("claude").map(|it| it.title.clone()).as_deref(), Some("Claude Code"));
+    assert_eq!(
+        unstuck_workers::find("claude").map(|client| client.title.clone()).as_deref(),
+        Some("Claude Code")
+    );
     assert_eq!(unstuck_workers::find("clade"), None);
 }
 
@@ -51,7 +54,7 @@ fn a_description_may_be_like_a_built_in_one() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn errors_are_reported_with_their_place() {
     check(
         "",
         expect![[r#"

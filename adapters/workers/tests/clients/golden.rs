@@ -1,6 +1,6 @@
-//! How another tool's adapters were recorded to fail, and what is right there: what the output says, that is.
+//! Recorded failures of another tool's adapters, with the correct reading of the output.
 //!
-//! `want` is what a check comes to, which takes a decision file as well; it is judged elsewhere.
+//! `want` is the result of a check, which also reads a decision file; other tests compare it.
 
 use expect_test::expect;
 use serde::Deserialize;
@@ -21,8 +21,8 @@ fn shown(case: &Case) -> String {
     let mut decoder = Decoder::new(unstuck_workers::find(&case.client).unwrap());
     decoder.push(case.stdout.as_bytes());
     let (reading, answer) = decoder.finish(&Exit::Code(case.exit), false, &case.stderr);
-    let trouble = reading.trouble.map(|it| format!(" {it:?}")).unwrap_or_default();
-    let resets = reading.resets.map(|it| format!(" until {it}")).unwrap_or_default();
+    let trouble = reading.trouble.map(|trouble| format!(" {trouble:?}")).unwrap_or_default();
+    let resets = reading.resets.map(|time| format!(" until {time}")).unwrap_or_default();
     let answer = answer.map(|text| text.trim_matches(['x', 'y', '\n']).to_owned());
     let answer = answer.map(|text| format!(" {text:?}")).unwrap_or_default();
     format!("{} ({}): {:?}{trouble}{resets}{answer}\n", case.id, case.want, reading.end)

@@ -1,8 +1,8 @@
-//! How calls are started: what a request comes to for each client, and what it came to in another tool.
+//! How calls are started: the command line of a request for each client, compared to another tool.
 
 use expect_test::{Expect, expect};
 use unstuck_core::workflow::Capability::{self, Edit, Read, RunCommands, RunTests};
-use unstuck_workers::launch::{self, CallPlan, CallRequest, Error, Session};
+use unstuck_workers::launch::{self, CallPlan, CallRequest, CallSession, LaunchError};
 
 const REQUEST: CallRequest<'_> = CallRequest {
     prompt: "Do the thing\nline 2",
@@ -12,7 +12,7 @@ const REQUEST: CallRequest<'_> = CallRequest {
     capabilities: &[Read],
     turns: None,
     micro_usd: None,
-    session: Session::New(None),
+    session: CallSession::New(None),
     schema: None,
     extra: &[],
     isolated: false,
@@ -23,11 +23,11 @@ fn plan(client: &str, request: &CallRequest<'_>) -> CallPlan {
     launch::plan(&client.program, &client.launch, request).unwrap()
 }
 
-/// Compares what a request comes to for each client, with what is not met.
+/// Compares the command lines of a request for each client, with the features that the client does not have.
 fn check(request: &CallRequest<'_>, expected: Expect) {
     let line = |name| {
         let plan = plan(name, request);
-        let unmet: Vec<&str> = plan.unmet.iter().map(|it| it.as_str()).collect();
+        let unmet: Vec<&str> = plan.unmet.iter().map(|feature| feature.as_str()).collect();
         let unmet = if unmet.is_empty() { String::new() } else { format!("   not: {}", unmet.join(", ")) };
         format!("{}{unmet}\n", plan.argv.join(" "))
     };
@@ -92,7 +92,7 @@ fn capabilities_become_what_a_client_may_do() {
 }
 
 #[test]
-fn what_a_client_may_do_is_said_with_the_tests_that_it_may_run() {
+fn text_of_permissions_includes_tests() {
     let words =
         |client: &str, capabilities| unstuck_workers::find(client).unwrap().launch.words(capabilities);
     for (client, capabilities, expected) in [
@@ -119,7 +119,7 @@ fn what_a_client_may_do_is_said_with_the_tests_that_it_may_run() {
 }
 
 #[test]
-fn what_is_asked_for_is_passed_on_or_named() {
+fn requested_feature_is_passed_on_or_reported_as_unmet() {
     let all: &[Capability] = &[Edit, RunCommands];
     let asked = CallRequest {
         model: Some("m1"),
@@ -144,7 +144,7 @@ fn what_is_asked_for_is_passed_on_or_named() {
         "#]],
     );
     check(
-        &CallRequest { session: Session::New(Some("U")), capabilities: all, ..REQUEST },
+        &CallRequest { session: CallSession::New(Some("U")), capabilities: all, ..REQUEST },
         expect![[r#"
             claude -p --output-format stream-json --verbose --dangerously-skip-permissions --session-id U
             codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox -
@@ -157,7 +157,7 @@ fn what_is_asked_for_is_passed_on_or_named() {
         "#]],
     );
     check(
-        &CallRequest { session: Session::Continued("S"), capabilities: all, ..REQUEST },
+        &CallRequest { session: CallSession::Continued("S"), capabilities: all, ..REQUEST },
         expect![[r#"
             claude -p --output-format stream-json --verbose --dangerously-skip-permissions --resume S
             codex exec --json --skip-git-repo-check -c check_for_update_on_startup=false -c analytics.enabled=false --dangerously-bypass-approvals-and-sandbox resume S -
@@ -204,7 +204,7 @@ fn the_prompt_goes_in_by_standard_input_or_by_a_file() {
 const SETTINGS: &str = "/calls/1/settings.json";
 
 #[test]
-fn what_has_no_variable_is_set_by_a_file_of_defaults() {
+fn setting_without_a_variable_is_in_the_settings_file() {
     let plan = plan("qwen", &REQUEST);
     assert_eq!(plan.env["QWEN_CODE_SYSTEM_DEFAULTS_PATH"], SETTINGS);
     let [(path, settings)] = &plan.files[..] else { panic!("{:?}", plan.files) };
@@ -213,19 +213,19 @@ fn what_has_no_variable_is_set_by_a_file_of_defaults() {
 }
 
 #[test]
-fn a_schema_goes_in_by_a_file_where_the_client_wants_one() {
+fn schema_is_in_a_file_if_the_client_requires_one() {
     let codex = plan("codex", &CallRequest { schema: Some("{\"a\":1}"), ..REQUEST });
     assert_eq!(codex.files, [("/calls/1/schema.json".to_owned(), "{\"a\":1}".to_owned())]);
     assert_eq!(plan("claude", &CallRequest { schema: Some("{}"), ..REQUEST }).files, []);
 }
 
 #[test]
-fn a_conversation_has_a_name_before_the_start_where_the_client_takes_one() {
+fn conversation_has_a_preset_name_if_the_client_accepts_one() {
     let session = |client, session| plan(client, &CallRequest { session, ..REQUEST }).session;
-    assert_eq!(session("claude", Session::New(Some("U"))).as_deref(), Some("U"));
-    assert_eq!(session("codex", Session::New(Some("U"))), None);
-    assert_eq!(session("codex", Session::Continued("S")).as_deref(), Some("S"));
-    assert_eq!(session("aider", Session::Continued("S")), None);
+    assert_eq!(session("claude", CallSession::New(Some("U"))).as_deref(), Some("U"));
+    assert_eq!(session("codex", CallSession::New(Some("U"))), None);
+    assert_eq!(session("codex", CallSession::Continued("S")).as_deref(), Some("S"));
+    assert_eq!(session("aider", CallSession::Continued("S")), None);
 }
 
 #[test]
@@ -242,5 +242,5 @@ fn a_prompt_is_an_argument_only_if_it_is_short() {
     let plan = |prompt| launch::plan(&mine.program, &mine.launch, &CallRequest { prompt, ..REQUEST });
     assert_eq!(plan("do ${model}").unwrap().argv, ["mine", "do ${model}"], "a value is not filled again");
     let long = "x".repeat(launch::ARGUMENT_BYTES_MAX + 1);
-    assert_eq!(plan(&long), Err(Error::PromptTooLong(long.len())));
+    assert_eq!(plan(&long), Err(LaunchError::PromptTooLong(long.len())));
 }

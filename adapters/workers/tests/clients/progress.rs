@@ -1,7 +1,7 @@
-//! What is known of a call while it runs.
+//! The progress of a call while it runs.
 
 use expect_test::expect;
-use unstuck_core::call_report::{CallEnd, Trouble};
+use unstuck_core::call_report::{CallEnd, CallError};
 use unstuck_core::event::Exit;
 use unstuck_workers::Decoder;
 
@@ -23,7 +23,7 @@ fn the_last_words_and_the_last_tool_are_known() {
     assert_eq!((progress.session.as_deref(), progress.model.as_deref()), (Some("s"), Some("m")));
     assert_eq!((progress.text.as_str(), progress.doing.as_str()), ("I look.", "Bash: cargo test"));
     assert_eq!(progress.counts.tools, 1);
-    assert!(!decoder.is_over());
+    assert!(!decoder.is_finished());
 }
 
 #[test]
@@ -33,27 +33,34 @@ fn trying_again_is_no_progress_and_is_hopeless_without_a_key() {
             "{{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":{attempt},\"max_retries\":10,\"retry_delay_ms\":500,\"error_status\":{status}}}\n"
         )
     };
-    for (status, trouble, hopeless) in
-        [(401, Trouble::Auth, Some(Trouble::Auth)), (529, Trouble::Overloaded, None)]
+    for (status, trouble, unrecoverable_error) in
+        [(401, CallError::Auth, Some(CallError::Auth)), (529, CallError::Overloaded, None)]
     {
         let mut decoder = decoder("claude");
         decoder.push(retry(1, status).as_bytes());
-        assert_eq!((decoder.has_moved(), decoder.hopeless()), (false, None), "a key may be renewed");
+        assert_eq!(
+            (decoder.made_progress(), decoder.unrecoverable_error()),
+            (false, None),
+            "a key may be renewed"
+        );
         decoder.push(retry(2, status).as_bytes());
-        assert_eq!((decoder.has_moved(), decoder.hopeless()), (false, hopeless));
+        assert_eq!((decoder.made_progress(), decoder.unrecoverable_error()), (false, unrecoverable_error));
         let retrying = decoder.progress().retrying.unwrap();
         assert_eq!((retrying.trouble, retrying.attempt, retrying.most), (trouble, 2, Some(10)));
         decoder.push(
             b"{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}}\n",
         );
-        assert_eq!((decoder.has_moved(), decoder.has_moved(), decoder.hopeless()), (true, false, None));
+        assert_eq!(
+            (decoder.made_progress(), decoder.made_progress(), decoder.unrecoverable_error()),
+            (true, false, None)
+        );
         assert_eq!(decoder.progress().retrying, None);
     }
 }
 
 #[test]
 fn an_error_is_no_progress_whether_or_not_a_rule_knows_it() {
-    for (client, line, has_moved) in [
+    for (client, line, made_progress) in [
         (
             "codex",
             r#"{"type":"error","message":"Reconnecting... waiting for network (Connection failed)"}"#,
@@ -66,7 +73,7 @@ fn an_error_is_no_progress_whether_or_not_a_rule_knows_it() {
     ] {
         let mut decoder = decoder(client);
         decoder.push(format!("{line}\n").as_bytes());
-        assert_eq!(decoder.has_moved(), has_moved, "{line}");
+        assert_eq!(decoder.made_progress(), made_progress, "{line}");
     }
 }
 
@@ -76,8 +83,8 @@ fn an_error_that_an_answer_quotes_ends_no_call() {
         "It is refused so:\n\nlitellm.AuthenticationError: no key\nlitellm.AuthenticationError: no key\n";
     let mut decoder = decoder("aider");
     decoder.push(quoted.as_bytes());
-    assert_eq!(decoder.hopeless(), None);
-    assert_eq!(decoder.clone().finish(&Exit::Code(0), false, "").0.trouble, Some(Trouble::Auth));
+    assert_eq!(decoder.unrecoverable_error(), None);
+    assert_eq!(decoder.clone().finish(&Exit::Code(0), false, "").0.trouble, Some(CallError::Auth));
     decoder.push(b"\nTokens: 1.6k sent, 25 received.\n");
     let (reading, answer) = decoder.finish(&Exit::Code(0), false, "");
     assert_eq!((reading.end, reading.trouble), (CallEnd::Done, None));
@@ -95,32 +102,32 @@ fn how_long_to_wait_is_a_number_of_seconds_or_a_moment() {
         let line = serde_json::json!({"type": "error", "error": {"name": "APIError", "data": error}});
         decoder.push(line.to_string().as_bytes());
         let (reading, _) = decoder.finish(&Exit::Code(1), false, "");
-        assert_eq!(reading.retry_after.map(|it| it.0 / 1000), seconds);
-        assert_eq!((reading.trouble, reading.resets.as_deref()), (Some(Trouble::RateLimit), resets));
+        assert_eq!(reading.retry_after.map(|millis| millis.0 / 1000), seconds);
+        assert_eq!((reading.trouble, reading.resets.as_deref()), (Some(CallError::RateLimit), resets));
     }
 }
 
 #[test]
 fn an_error_is_read_however_little_is_said_of_it() {
     let cases = [
-        ("opencode", r#"{"type":"error","error":"429 slow down"}"#, 1, Trouble::RateLimit, "429 slow down"),
+        ("opencode", r#"{"type":"error","error":"429 slow down"}"#, 1, CallError::RateLimit, "429 slow down"),
         (
             "opencode",
             r#"{"type":"error","error":{"name":"ProviderAuthError"}}"#,
             1,
-            Trouble::Auth,
+            CallError::Auth,
             "ProviderAuthError",
         ),
-        ("gemini", r#"{"type":"init","session_id":"s"}"#, 145, Trouble::Auth, ""),
-        ("gemini", "", 173, Trouble::RateLimit, ""),
+        ("gemini", r#"{"type":"init","session_id":"s"}"#, 145, CallError::Auth, ""),
+        ("gemini", "", 173, CallError::RateLimit, ""),
         (
             "gemini",
             r#"{"type":"error","severity":"error","message":"try again"}"#,
             244,
-            Trouble::Server,
+            CallError::Server,
             "try again",
         ),
-        ("gemini", "", 247, Trouble::Overloaded, ""),
+        ("gemini", "", 247, CallError::Overloaded, ""),
     ];
     for (client, line, exit, trouble, message) in cases {
         let mut decoder = decoder(client);
@@ -137,7 +144,7 @@ fn a_worker_that_stays_after_its_end_has_ended() {
         .push(b"{\"type\":\"item.completed\",\"item\":{\"type\":\"agent_message\",\"text\":\"COMPLETE\"}}\n");
     assert_eq!(decoder.clone().finish(&Exit::Settled, false, "").0.end, CallEnd::Stopped);
     decoder.push(b"{\"type\":\"turn.completed\",\"usage\":{}}\n");
-    assert!(decoder.is_over());
+    assert!(decoder.is_finished());
     let (reading, answer) = decoder.finish(&Exit::Settled, false, "");
     assert_eq!((reading.end, answer.as_deref()), (CallEnd::Done, Some("COMPLETE")));
 }
@@ -159,13 +166,13 @@ fn a_client_that_was_idle_after_its_last_try_waited_for_its_service() {
     let warning = r#"{"type":"item.completed","item":{"type":"error","message":"no metadata of the model"}}"#
         .to_owned();
     for (client, lines, expected) in [
-        ("codex", vec![codex(4, lost), codex(5, lost)], Some(Trouble::Network)),
-        ("codex", vec![words.clone(), error.clone()], Some(Trouble::Network)),
-        ("codex", vec![words.clone(), codex(5, lost), waits.clone()], Some(Trouble::Network)),
-        ("codex", vec![waits.clone(), warning], Some(Trouble::Network)),
-        ("codex", vec![waits_only], Some(Trouble::Network)),
-        ("claude", vec![claude(500)], Some(Trouble::Server)),
-        ("claude", vec![claude(529)], Some(Trouble::Overloaded)),
+        ("codex", vec![codex(4, lost), codex(5, lost)], Some(CallError::Network)),
+        ("codex", vec![words.clone(), error.clone()], Some(CallError::Network)),
+        ("codex", vec![words.clone(), codex(5, lost), waits.clone()], Some(CallError::Network)),
+        ("codex", vec![waits.clone(), warning], Some(CallError::Network)),
+        ("codex", vec![waits_only], Some(CallError::Network)),
+        ("claude", vec![claude(500)], Some(CallError::Server)),
+        ("claude", vec![claude(529)], Some(CallError::Overloaded)),
         // It has worked since, or it is not an outage.
         ("codex", vec![codex(1, lost), words.clone()], None),
         ("codex", vec![error.clone(), words.clone()], None),
@@ -201,10 +208,10 @@ fn words_before_the_last_tool_and_words_of_the_program_are_no_answer() {
     let said = r#"{"type":"item.completed","item":{"type":"agent_message","text":"COMPLETE"}}"#;
     let tool = r#"{"type":"item.started","item":{"type":"command_execution","command":"ls"}}"#;
     let end = r#"{"type":"turn.completed","usage":{}}"#;
-    assert_eq!(read("codex", &[said, tool, end]), (CallEnd::Done, Some(Trouble::EmptyAnswer), None));
+    assert_eq!(read("codex", &[said, tool, end]), (CallEnd::Done, Some(CallError::EmptyAnswer), None));
     let synthetic = r#"{"type":"text","sessionID":"s","part":{"synthetic":true,"text":"COMPLETE"}}"#;
     let finish = r#"{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}"#;
-    assert_eq!(read("opencode", &[synthetic, finish]), (CallEnd::Done, Some(Trouble::EmptyAnswer), None));
+    assert_eq!(read("opencode", &[synthetic, finish]), (CallEnd::Done, Some(CallError::EmptyAnswer), None));
 }
 
 #[test]
@@ -220,16 +227,16 @@ fn output_after_the_end_of_a_client_is_ignored() {
             claude,
             Exit::Code(1),
             hook,
-            Trouble::Crashed,
+            CallError::Crashed,
             said("exited with 1: SessionEnd hook failed"),
         ),
-        ("claude", claude, Exit::Signal(11), "", Trouble::Crashed, said("was ended by signal 11")),
+        ("claude", claude, Exit::Signal(11), "", CallError::Crashed, said("was ended by signal 11")),
         (
             "opencode",
             opencode,
             Exit::Code(1),
             "error=fetch failed",
-            Trouble::Crashed,
+            CallError::Crashed,
             said("exited with 1: error=fetch failed"),
         ),
         (
@@ -237,17 +244,17 @@ fn output_after_the_end_of_a_client_is_ignored() {
             opencode,
             Exit::Code(1),
             "Session not found",
-            Trouble::Crashed,
+            CallError::Crashed,
             said("exited with 1: Session not found"),
         ),
         // An exit code that is its own word counts, unless it is an outage.
-        ("gemini", gemini, Exit::Code(53), "", Trouble::TurnLimit, said("exited with 53")),
-        ("gemini", gemini, Exit::Code(248), "", Trouble::Crashed, said("exited with 248")),
+        ("gemini", gemini, Exit::Code(53), "", CallError::TurnLimit, said("exited with 53")),
+        ("gemini", gemini, Exit::Code(248), "", CallError::Crashed, said("exited with 248")),
     ] {
         let mut decoder = decoder(client);
         decoder.push(format!("{line}\n").as_bytes());
         let (reading, answer) = decoder.finish(&exit, false, stderr);
-        // What it said before stays: there may be a verdict in it.
+        // Earlier text is kept: it may contain a verdict.
         let said = (client == "claude").then(|| "All done.".to_owned());
         assert_eq!(
             (reading.end, reading.trouble, answer),
@@ -259,46 +266,46 @@ fn output_after_the_end_of_a_client_is_ignored() {
 }
 
 #[test]
-fn what_stands_beside_an_exit_code_says_more_of_it() {
+fn standard_error_refines_the_meaning_of_an_exit_code() {
     let begins = r#"{"type":"init","session_id":"s"}"#;
     let quota = "Error when talking to the API\nYour quota will reset after 2h13m9s.\n    at x.js:1:1";
     let long = "[API Error: The input token count (9) exceeds the maximum number of tokens allowed (8)]\n}";
     for (exit, stderr, trouble, message, after) in [
-        (173, quota, Trouble::RateLimit, "at x.js:1:1", Some(7_989_000)),
+        (173, quota, CallError::RateLimit, "at x.js:1:1", Some(7_989_000)),
         (
             173,
             "HTTP 429 slow down, retry after 30s",
-            Trouble::RateLimit,
+            CallError::RateLimit,
             "HTTP 429 slow down, retry after 30s",
             Some(30_000),
         ),
-        (173, "", Trouble::RateLimit, "", None),
-        (144, long, Trouble::ContextOverflow, long.trim_end_matches("\n}"), None),
-        (144, "Error: role is not valid", Trouble::BadRequest, "Error: role is not valid", None),
-        (144, "Error: connect ECONNREFUSED", Trouble::BadRequest, "Error: connect ECONNREFUSED", None),
-        (144, "Error: invalid api key", Trouble::Auth, "Error: invalid api key", None),
+        (173, "", CallError::RateLimit, "", None),
+        (144, long, CallError::ContextOverflow, long.trim_end_matches("\n}"), None),
+        (144, "Error: role is not valid", CallError::BadRequest, "Error: role is not valid", None),
+        (144, "Error: connect ECONNREFUSED", CallError::BadRequest, "Error: connect ECONNREFUSED", None),
+        (144, "Error: invalid api key", CallError::Auth, "Error: invalid api key", None),
     ] {
         let mut decoder = decoder("gemini");
         decoder.push(format!("{begins}\n").as_bytes());
         let (reading, _) = decoder.finish(&Exit::Code(exit), false, stderr);
-        let found = (reading.trouble, reading.message.as_str(), reading.retry_after.map(|it| it.0));
+        let found = (reading.trouble, reading.message.as_str(), reading.retry_after.map(|millis| millis.0));
         assert_eq!(found, (Some(trouble), message, after), "{exit}: {stderr}");
     }
 }
 
 #[test]
-fn what_a_person_can_do_is_told_where_the_description_knows_it() {
+fn help_of_the_description_follows_the_message() {
     let root = "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons";
     for (stderr, helps) in [(root, true), ("error: unknown option '--effort'", false)] {
         let (reading, _) = decoder("claude").finish(&Exit::Code(1), false, stderr);
-        assert_eq!(reading.trouble, Some(Trouble::Config));
+        assert_eq!(reading.trouble, Some(CallError::Config));
         let help = reading.message.strip_prefix(stderr).expect("what it said comes first");
         assert_eq!(help.contains("IS_SANDBOX=1") && help.contains("--wrapper"), helps, "{}", reading.message);
     }
 }
 
 #[test]
-fn a_blank_text_behind_the_last_words_is_no_answer() {
+fn whitespace_after_the_last_text_does_not_replace_the_answer() {
     let text = |text: &str| format!(r#"{{"type":"text","sessionID":"s","part":{{"text":"{text}"}}}}"#);
     let stop = r#"{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}"#.to_owned();
     let says = |words: &str| {
@@ -316,7 +323,7 @@ fn a_blank_text_behind_the_last_words_is_no_answer() {
         let mut decoder = decoder(client);
         lines.iter().for_each(|line| decoder.push(format!("{line}\n").as_bytes()));
         let (reading, answer) = decoder.finish(&Exit::Code(0), false, "");
-        let trouble = expected.is_none().then_some(Trouble::EmptyAnswer);
+        let trouble = expected.is_none().then_some(CallError::EmptyAnswer);
         assert_eq!((reading.end, reading.trouble), (CallEnd::Done, trouble), "{lines:?}");
         assert_eq!(answer.as_deref(), expected, "{lines:?}");
     }
@@ -333,13 +340,16 @@ fn a_line_without_end_takes_no_room_and_is_counted() {
 }
 
 #[test]
-fn the_calls_in_which_no_new_try_helps_are_told() {
-    let hopeless = |call: &super::recorded::Call| {
+fn calls_that_no_retry_can_fix_are_recognized() {
+    let unrecoverable_error = |call: &super::recorded::Call| {
         let mut decoder = Decoder::new(call.description());
         let lines = call.stdout.split_inclusive('\n');
         let found = lines.enumerate().find_map(|(number, line)| {
             decoder.push(line.as_bytes());
-            decoder.hopeless().filter(|_| !decoder.is_over()).map(|trouble| (number + 1, trouble))
+            decoder
+                .unrecoverable_error()
+                .filter(|_| !decoder.is_finished())
+                .map(|trouble| (number + 1, trouble))
         });
         found.map(|(line, trouble)| format!("{}/{} {trouble:?} at line {line}\n", call.client, call.name))
     };
@@ -348,15 +358,15 @@ fn the_calls_in_which_no_new_try_helps_are_told() {
         codex/auth/01-work Auth at line 4
         opencode/bad-request/01-work ContextOverflow at line 12
     "#]]
-    .assert_eq(&calls().iter().filter_map(hopeless).collect::<String>());
+    .assert_eq(&calls().iter().filter_map(unrecoverable_error).collect::<String>());
 }
 
 #[test]
-fn an_end_is_seen_as_soon_as_it_is_whole_also_where_its_line_is_open() {
+fn complete_end_is_recognized_without_a_line_feed() {
     let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"I am {done}"}"#;
     let failed = r#"{"type":"result","is_error":true,"result":"API Error: 401 bad key"}"#;
     let other = r#"{"type":"system","subtype":"init","session_id":"s"}"#;
-    for (output, is_over) in [
+    for (output, is_finished) in [
         (result.to_owned(), true),
         (format!("{other}\n{result}"), true),
         (format!("{other}\n  {result}  "), true),
@@ -369,7 +379,7 @@ fn an_end_is_seen_as_soon_as_it_is_whole_also_where_its_line_is_open() {
     ] {
         let mut decoder = decoder("claude");
         decoder.push(output.as_bytes());
-        assert_eq!(decoder.is_over(), is_over, "{output}");
+        assert_eq!(decoder.is_finished(), is_finished, "{output}");
     }
     let mut decoder = decoder("claude");
     decoder.push(result.as_bytes());
@@ -401,22 +411,22 @@ fn an_error_is_none_of_the_ways_to_be_done() {
     let pi_end = r#"{"type":"agent_end"}"#.to_owned();
     for (client, lines, end, trouble) in [
         ("opencode", vec![opencode_text.clone(), opencode_stop.to_owned()], CallEnd::Done, None),
-        ("opencode", vec![opencode_text, opencode_cut], CallEnd::Failed, Some(Trouble::BudgetLimit)),
+        ("opencode", vec![opencode_text, opencode_cut], CallEnd::Failed, Some(CallError::BudgetLimit)),
         ("pi", vec![pi("stop"), pi_end.clone()], CallEnd::Done, None),
-        ("pi", vec![pi("length"), pi_end.clone()], CallEnd::Failed, Some(Trouble::BudgetLimit)),
+        ("pi", vec![pi("length"), pi_end.clone()], CallEnd::Failed, Some(CallError::BudgetLimit)),
         ("pi", vec![pi("length"), pi("stop"), pi_end], CallEnd::Done, None),
         ("claude", vec![claude("success", ",\"result\":\"I am done.\"")], CallEnd::Done, None),
-        ("claude", vec![claude("error_max_turns", "")], CallEnd::Failed, Some(Trouble::TurnLimit)),
-        ("claude", vec![claude("error_max_budget_usd", "")], CallEnd::Failed, Some(Trouble::BudgetLimit)),
-        ("claude", vec![claude("error_during_execution", "")], CallEnd::Failed, Some(Trouble::Unknown)),
-        ("qwen", vec![claude("error_max_turns", "")], CallEnd::Failed, Some(Trouble::TurnLimit)),
-        ("claude", vec![failed(limit)], CallEnd::Failed, Some(Trouble::RateLimit)),
-        ("claude", vec![failed(refused)], CallEnd::Failed, Some(Trouble::RateLimit)),
+        ("claude", vec![claude("error_max_turns", "")], CallEnd::Failed, Some(CallError::TurnLimit)),
+        ("claude", vec![claude("error_max_budget_usd", "")], CallEnd::Failed, Some(CallError::BudgetLimit)),
+        ("claude", vec![claude("error_during_execution", "")], CallEnd::Failed, Some(CallError::Unknown)),
+        ("qwen", vec![claude("error_max_turns", "")], CallEnd::Failed, Some(CallError::TurnLimit)),
+        ("claude", vec![failed(limit)], CallEnd::Failed, Some(CallError::RateLimit)),
+        ("claude", vec![failed(refused)], CallEnd::Failed, Some(CallError::RateLimit)),
         (
             "opencode",
             vec![opencode_error.to_owned(), opencode_stop.to_owned()],
             CallEnd::Failed,
-            Some(Trouble::Unknown),
+            Some(CallError::Unknown),
         ),
     ] {
         let mut decoder = decoder(client);
@@ -428,7 +438,7 @@ fn an_error_is_none_of_the_ways_to_be_done() {
 }
 
 #[test]
-fn what_each_of_several_ends_adds_is_added_up() {
+fn usage_and_cost_of_several_ends_are_added_up() {
     let result = |usd: &str, tokens: u64| {
         format!(
             "{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"model_usage_since_last_result\":{{\"m\":{{\"inputTokens\":{tokens},\"costUSD\":{usd}}}}}}}\n"
@@ -443,7 +453,7 @@ fn what_each_of_several_ends_adds_is_added_up() {
 }
 
 #[test]
-fn what_each_request_reads_is_known_before_the_end_tells_the_sum() {
+fn tokens_of_each_request_are_known_before_the_end_reports_the_sum() {
     let piece = |id: &str, input: u64, output: u64| {
         format!(
             "{{\"type\":\"assistant\",\"parent_tool_use_id\":null,\"message\":{{\"id\":\"{id}\",\"model\":\"m\",\"content\":[],\
@@ -451,8 +461,10 @@ fn what_each_request_reads_is_known_before_the_end_tells_the_sum() {
         )
     };
     let mut decoder = decoder("claude");
-    let at_least = |decoder: &Decoder| decoder.progress().at_least.map(|it| (it.input, it.cached, it.output));
-    // Each piece of an answer repeats the numbers of its request, also where another stands between them.
+    let at_least = |decoder: &Decoder| {
+        decoder.progress().at_least.map(|tokens| (tokens.input, tokens.cached, tokens.output))
+    };
+    // Each piece of an answer repeats the numbers of its request, even if another request is between them.
     for (id, input, output, sum) in [
         ("a", 100, 1, (100, 10, 1)),
         ("b", 30, 1, (130, 20, 2)),
@@ -535,7 +547,7 @@ fn a_line_that_only_points_to_the_help_is_not_what_went_wrong() {
 fn standard_error_of_tools_is_not_an_outage() {
     let tool = br#"{"type":"item.started","item":{"id":"item_1","type":"command_execution","command":"x","aggregated_output":"","exit_code":null,"status":"in_progress"}}"#;
     let stderr = "ERROR codex_core::exec: exec error: HTTP 503 Service Unavailable\n";
-    for (has_worked, trouble) in [(false, Trouble::Server), (true, Trouble::Crashed)] {
+    for (has_worked, trouble) in [(false, CallError::Server), (true, CallError::Crashed)] {
         let mut decoder = decoder("codex");
         decoder.push(b"{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"turn.started\"}\n");
         if has_worked {
@@ -550,9 +562,9 @@ fn standard_error_of_tools_is_not_an_outage() {
 #[test]
 fn the_exit_code_says_what_an_end_in_unknown_words_means() {
     for (code, message, trouble) in [
-        (53, "Reached max session turns", Trouble::TurnLimit),
-        (173, "Please retry in 44.3s", Trouble::RateLimit),
-        (1, "something new", Trouble::Unknown),
+        (53, "Reached max session turns", CallError::TurnLimit),
+        (173, "Please retry in 44.3s", CallError::RateLimit),
+        (1, "something new", CallError::Unknown),
     ] {
         let mut decoder = decoder("gemini");
         let line = format!(

@@ -15,7 +15,7 @@ use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
-use unstuck_core::call_report::{CallEnd, Progress, Reading, Scope, Trouble, Usage};
+use unstuck_core::call_report::{CallEnd, CallError, CallReport, Progress, Usage, UsagePeriod};
 use unstuck_core::event::Exit;
 use unstuck_workers::Decoder;
 use unstuck_workers::Description;
@@ -75,7 +75,7 @@ impl Call {
         }
     }
 
-    fn read(&self, pieces: impl IntoIterator<Item = usize>) -> (Reading, Option<String>, Progress) {
+    fn read(&self, pieces: impl IntoIterator<Item = usize>) -> (CallReport, Option<String>, Progress) {
         let mut decoder = Decoder::new(self.description());
         let mut rest = self.stdout.as_bytes();
         for length in pieces {
@@ -146,19 +146,22 @@ fn differences(call: &Call, sessions: &mut BTreeMap<String, [u64; 5]>) -> Vec<St
         format!("{used:?}"),
         format!(
             "{:?}",
-            decoded.usage.as_ref().map(|it| [it.input, it.cached, it.cache_write, it.output, it.reasoning])
+            decoded
+                .usage
+                .as_ref()
+                .map(|usage| [usage.input, usage.cached, usage.cache_write, usage.output, usage.reasoning])
         ),
     );
     compare(
         "cost",
-        format!("{:?}", reading.cost.map(|it| it.micro_usd)),
+        format!("{:?}", reading.cost.map(|cost| cost.micro_usd)),
         format!("{:?}", decoded.cost_usd.map(|usd| (usd * 1e6).round() as u64)),
     );
     compare("counts", format!("{:?}", reading.counts), format!("{:?}", counts(decoded)));
     compare("files", format!("{:?}", reading.files), format!("{:?}", decoded.files));
     compare(
         "retry_after",
-        format!("{:?}", reading.retry_after.map(|it| it.0)),
+        format!("{:?}", reading.retry_after.map(|millis| millis.0)),
         format!("{:?}", millis(decoded)),
     );
     found
@@ -170,8 +173,8 @@ fn word(value: &impl serde::Serialize) -> String {
 
 fn trouble(decoded: &Decoded) -> String {
     match decoded.class.as_deref().unwrap_or_default() {
-        "limit_turns" => word(&Trouble::TurnLimit),
-        "limit_budget" => word(&Trouble::BudgetLimit),
+        "limit_turns" => word(&CallError::TurnLimit),
+        "limit_budget" => word(&CallError::BudgetLimit),
         other => other.to_owned(),
     }
 }
@@ -185,10 +188,10 @@ fn plain(message: &str) -> String {
 }
 
 /// Returns what a call used of what its conversation used.
-fn used_by_call(reading: &Reading, usage: Usage, sessions: &mut BTreeMap<String, [u64; 5]>) -> [u64; 5] {
+fn used_by_call(reading: &CallReport, usage: Usage, sessions: &mut BTreeMap<String, [u64; 5]>) -> [u64; 5] {
     let all = [usage.input, usage.cached, usage.cache_write, usage.output, usage.reasoning];
     match (usage.scope, &reading.session) {
-        (Scope::Session, Some(session)) => {
+        (UsagePeriod::Session, Some(session)) => {
             let before = sessions.insert(session.clone(), all).unwrap_or_default();
             std::array::from_fn(|at| all[at] - before[at])
         }
@@ -196,8 +199,8 @@ fn used_by_call(reading: &Reading, usage: Usage, sessions: &mut BTreeMap<String,
     }
 }
 
-fn counts(decoded: &Decoded) -> unstuck_core::call_report::Counts {
-    unstuck_core::call_report::Counts {
+fn counts(decoded: &Decoded) -> unstuck_core::call_report::ToolCounts {
+    unstuck_core::call_report::ToolCounts {
         tools: decoded.tools,
         tools_failed: decoded.tools_failed,
         retries: decoded.retries,
@@ -228,7 +231,7 @@ fn every_recorded_call_is_read_as_it_was() {
         claude/single-json/01-work text: "Fixed.\nCOMPLETE" instead of ""
         claude/single-json/01-work usage: "Some([5200, 3700, 0, 145, 0])" instead of "None"
         claude/single-json/01-work cost: "Some(18885)" instead of "None"
-        claude/single-json/01-work counts: "Counts { tools: 3, tools_failed: 0, retries: 0, denied: 0, unparsed: 0 }" instead of "Counts { tools: 0, tools_failed: 0, retries: 0, denied: 0, unparsed: 1 }"
+        claude/single-json/01-work counts: "ToolCounts { tools: 3, tools_failed: 0, retries: 0, denied: 0, unparsed: 0 }" instead of "ToolCounts { tools: 0, tools_failed: 0, retries: 0, denied: 0, unparsed: 1 }"
         gemini/bad-resume/01-work trouble: "no_session" instead of "config"
         gemini/single-json/01-work end: "done" instead of "failed"
         gemini/single-json/01-work trouble: "" instead of "no_end"
@@ -260,7 +263,7 @@ fn end_of(call: &Call) -> Option<usize> {
 #[test]
 fn a_call_that_is_cut_is_done_only_if_its_end_was_read() {
     for call in calls() {
-        // Of plain text nobody can know the end.
+        // Plain text has no recognizable end.
         if call.name.starts_with("single-json") && call.client != "claude" {
             continue;
         }

@@ -1,7 +1,7 @@
-//! What a client prints that no rule of its description matches: nothing of it is taken for anything in silence.
+//! Output that no rule of the client's description matches is never interpreted without a message.
 
 use expect_test::{Expect, expect};
-use unstuck_core::call_report::{CallEnd, Trouble};
+use unstuck_core::call_report::{CallEnd, CallError};
 use unstuck_core::event::Exit;
 use unstuck_workers::Decoder;
 
@@ -9,7 +9,7 @@ fn check(exit: i32, output: &str, expected: &Expect) {
     let mut decoder = Decoder::new(unstuck_workers::find("claude").unwrap());
     decoder.push(output.as_bytes());
     let (reading, answer) = decoder.finish(&Exit::Code(exit), false, "");
-    let trouble = reading.trouble.map(|it| format!(" {it:?}")).unwrap_or_default();
+    let trouble = reading.trouble.map(|trouble| format!(" {trouble:?}")).unwrap_or_default();
     let answer = answer.map(|text| format!("\n{text}")).unwrap_or_default();
     let message = if reading.message.is_empty() { String::new() } else { format!(": {}", reading.message) };
     expected.assert_eq(&format!("{:?}{trouble}{message}{answer}", reading.end));
@@ -18,7 +18,7 @@ fn check(exit: i32, output: &str, expected: &Expect) {
 const BEGIN: &str = r#"{"type":"system","subtype":"init","session_id":"s","model":"m"}"#;
 
 #[test]
-fn a_stream_that_no_rule_matches_is_no_answer() {
+fn stream_that_no_rule_matches_is_not_an_answer() {
     let renamed = "{\"kind\":\"begin\"}\n{\"kind\":\"end\",\"text\":\"COMPLETE\"}\n";
     let config =
         expect![[r#"Failed Config: no rule matches {"kind":"begin"} (unstuck debug worker claude)"#]];
@@ -38,7 +38,7 @@ fn a_stream_that_no_rule_matches_is_no_answer() {
 }
 
 #[test]
-fn a_line_of_text_beside_such_a_stream_makes_no_answer_of_it() {
+fn line_of_text_does_not_make_an_unmatched_stream_an_answer() {
     let told = "{\"kind\":\"hello\",\"v\":3}\n{\"kind\":\"prompt_echo\"}\n{\"decision\":\"COMPLETE\"}\n";
     let config =
         expect![[r#"Failed Config: no rule matches {"kind":"hello","v":3} (unstuck debug worker claude)"#]];
@@ -47,7 +47,7 @@ fn a_line_of_text_beside_such_a_stream_makes_no_answer_of_it() {
 }
 
 #[test]
-fn what_is_printed_over_many_lines_behind_a_line_of_text_is_read_too() {
+fn value_of_many_lines_after_a_line_of_text_is_read() {
     let result = |is_error: bool| {
         format!(
             "Loaded settings.\n\n{{\n  \"type\": \"result\",\n  \"subtype\": \"success\",\n  \"is_error\": {is_error},\n  \"result\": \"COMPLETE\"\n}}\n"
@@ -97,7 +97,7 @@ fn what_is_printed_over_many_lines_behind_a_line_of_text_is_read_too() {
 }
 
 #[test]
-fn an_error_in_the_place_of_an_answer_is_none_where_nothing_was_written() {
+fn error_text_without_output_tokens_is_not_an_answer() {
     let ends = |tokens: &str, says: &str| {
         let mut decoder = Decoder::new(unstuck_workers::find("qwen").unwrap());
         let end =
@@ -110,8 +110,8 @@ fn an_error_in_the_place_of_an_answer_is_none_where_nothing_was_written() {
     let (refused, cut) =
         ("[API Error: 401 bad key]", "I am going to[API Error: terminated (cause: other side closed)]");
     for (tokens, says, trouble) in [
-        (none, refused, Some(Trouble::Auth)),
-        (none, cut, Some(Trouble::Network)),
+        (none, refused, Some(CallError::Auth)),
+        (none, cut, Some(CallError::Network)),
         (none, "Done.", None),
         (some, "It said [API Error: 401 bad key]", None),
         ("", "It said [API Error: 401 bad key]", None),
@@ -123,7 +123,7 @@ fn an_error_in_the_place_of_an_answer_is_none_where_nothing_was_written() {
 }
 
 #[test]
-fn a_value_from_before_more_work_is_no_value() {
+fn value_before_more_work_is_discarded() {
     let done = |more: &str, says: &str| {
         format!(
             "{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"{says}\"{more}}}\n"
@@ -141,7 +141,7 @@ fn a_value_from_before_more_work_is_no_value() {
 }
 
 #[test]
-fn what_may_be_an_answer_is_one_and_that_is_said() {
+fn possible_answer_is_the_answer_with_a_message() {
     check(
         0,
         "{\"decision\":\"complete\"}\n",
@@ -170,7 +170,7 @@ fn what_may_be_an_answer_is_one_and_that_is_said() {
 }
 
 #[test]
-fn what_a_client_prints_beyond_what_is_known_is_nothing_where_its_end_is_known() {
+fn unmatched_object_is_ignored_if_the_end_is_known() {
     let result =
         r#"{"type":"result","subtype":"success","is_error":false,"result":"COMPLETE","session_id":"s"}"#;
     check(

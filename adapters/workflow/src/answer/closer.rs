@@ -44,14 +44,17 @@ pub fn schema() -> Value {
 /// Returns the schema for reading an answer: [`SCHEMA`] without its harmless requirements.
 ///
 /// It allows additional fields, and any type of pending actions and evidence.
-/// [`Report::read`](unstuck_core::judge::closer::Report::read) reports these.
+/// [`ReviewerAnswer::parse`](unstuck_core::judge::reviewer::ReviewerAnswer::parse) reports these.
 pub(super) fn readable() -> Value {
     let mut schema = schema();
     for (place, ignored) in [("", "pendingActions"), ("/properties/checklist/items", "evidence")] {
         let object = schema.pointer_mut(place).and_then(Value::as_object_mut);
         let object = object.expect("the schema is a constant and tested");
         object.remove("additionalProperties");
-        object.get_mut("properties").and_then(Value::as_object_mut).map(|it| it.remove(ignored));
+        object
+            .get_mut("properties")
+            .and_then(Value::as_object_mut)
+            .map(|properties| properties.remove(ignored));
     }
     schema
 }

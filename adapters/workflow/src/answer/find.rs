@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use unstuck_core::evidence::{AnswerSeen, Origin, Refused, Violation};
-use unstuck_core::prompt_echo::{Echo, Repeated};
+use unstuck_core::evidence::{AnswerSource, ParsedAnswer, RejectedCandidate, SchemaViolation};
+use unstuck_core::prompt_echo::{PromptEcho, Repeated};
 use unstuck_core::text::json::spans;
 
 /// Refused candidates that are recorded, at most: a long answer is full of braces.
@@ -23,7 +23,7 @@ pub struct AnswerSources<'a> {
     /// The messages of the answer, the first one first.
     pub messages: &'a [String],
     /// The prompt; text that only repeats it is not an answer.
-    pub echo: Option<&'a Echo>,
+    pub echo: Option<&'a PromptEcho>,
 }
 
 impl<'a> AnswerSources<'a> {
@@ -33,25 +33,25 @@ impl<'a> AnswerSources<'a> {
         move |part| {
             let start = (part.as_ptr() as usize).wrapping_sub(message.as_ptr() as usize);
             let is_part = !part.is_empty() && start < message.len();
-            is_part && repeated.as_ref().is_some_and(|it| it.has(&(start..start + part.len())))
+            is_part && repeated.as_ref().is_some_and(|spans| spans.contains(&(start..start + part.len())))
         }
     }
 }
 
-fn refuse(seen: &mut AnswerSeen, from: Origin, line: u32, reason: String) {
+fn refuse(seen: &mut ParsedAnswer, from: AnswerSource, line: u32, reason: String) {
     if seen.refused.len() < REFUSED_MAX {
-        seen.refused.push(Refused { from, line, reason });
+        seen.refused.push(RejectedCandidate { from, line, reason });
     }
 }
 
-fn accept(seen: &mut AnswerSeen, from: Origin, value: &Value) {
+fn accept(seen: &mut ParsedAnswer, from: AnswerSource, value: &Value) {
     (seen.value, seen.from) = (Some(value.to_string()), Some(from));
     seen.violations.clear();
 }
 
 /// Returns a violation by the answer as a whole, of what is no keyword of a schema.
-pub(super) fn whole(keyword: &str, message: String) -> Violation {
-    Violation {
+pub(super) fn answer_violation(keyword: &str, message: String) -> SchemaViolation {
+    SchemaViolation {
         path: String::new(),
         keyword: keyword.to_owned(),
         schema_path: String::new(),
@@ -78,10 +78,10 @@ impl CandidateKind<'_> {
     }
 
     /// Returns the candidates of a text that are tried, in order.
-    fn tried(self, mut candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
+    fn sort_candidates(self, mut candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
         if let Self::LastNaming(fields) = self {
-            candidates.retain(|it| it.names_one_of(fields));
-            candidates.sort_by_key(|it| std::cmp::Reverse(it.text.as_ptr().addr()));
+            candidates.retain(|candidate| candidate.names_one_of(fields));
+            candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.text.as_ptr().addr()));
         }
         candidates
     }
@@ -90,21 +90,21 @@ impl CandidateKind<'_> {
 /// Chooses the JSON value of the wanted kind for which `judge` returns no violations.
 ///
 /// Structured output and JSON outside a fence must be objects.
-pub fn choose(
+pub fn select(
     sources: &AnswerSources<'_>,
-    wanted: CandidateKind<'_>,
-    mut judge: impl FnMut(&Value) -> Vec<Violation>,
-) -> AnswerSeen {
-    let (object, last) = (wanted != CandidateKind::Any, matches!(wanted, CandidateKind::LastNaming(_)));
-    let mut seen = AnswerSeen::default();
-    let mut accepts = |seen: &mut AnswerSeen, from, line, value: &Value| {
+    kind: CandidateKind<'_>,
+    mut judge: impl FnMut(&Value) -> Vec<SchemaViolation>,
+) -> ParsedAnswer {
+    let (object, last) = (kind != CandidateKind::Any, matches!(kind, CandidateKind::LastNaming(_)));
+    let mut seen = ParsedAnswer::default();
+    let mut accepts = |seen: &mut ParsedAnswer, from, line, value: &Value| {
         let violations = judge(value);
         if violations.is_empty() {
             accept(seen, from, value);
             return true;
         }
-        let told: Vec<String> = violations.iter().take(3).map(Violation::to_string).collect();
-        refuse(seen, from, line, told.join("; "));
+        let messages: Vec<String> = violations.iter().take(3).map(SchemaViolation::to_string).collect();
+        refuse(seen, from, line, messages.join("; "));
         if seen.violations.is_empty() {
             seen.violations = violations;
         }
@@ -112,14 +112,14 @@ pub fn choose(
     };
     if let Some(value) = sources.structured {
         if !value.is_object() {
-            refuse(&mut seen, Origin::StructuredOutput, 1, not_an_object(value));
-        } else if accepts(&mut seen, Origin::StructuredOutput, 1, value) || wanted.is_final(value) {
+            refuse(&mut seen, AnswerSource::StructuredOutput, 1, not_an_object(value));
+        } else if accepts(&mut seen, AnswerSource::StructuredOutput, 1, value) || kind.is_final(value) {
             return seen;
         }
     }
     'texts: for (from, text) in texts(sources) {
         let repeats = sources.repeated(text);
-        for candidate in wanted.tried(candidates(text)) {
+        for candidate in kind.sort_candidates(candidates(text)) {
             let repeats = repeats(candidate.text);
             match candidate.read(object) {
                 Ok(_) if repeats => {
@@ -135,14 +135,14 @@ pub fn choose(
         }
     }
     if seen.violations.is_empty() {
-        let wanted = if object { "a JSON object" } else { "JSON" };
+        let kind = if object { "a JSON object" } else { "JSON" };
         let message = match seen.refused.first() {
-            None => format!("it holds no {}", wanted.trim_start_matches("a ")),
+            None => format!("it holds no {}", kind.trim_start_matches("a ")),
             Some(first) => {
-                format!("it holds no {} that can be read: {}", wanted.trim_start_matches("a "), first.reason)
+                format!("it holds no {} that can be read: {}", kind.trim_start_matches("a "), first.reason)
             }
         };
-        seen.violations.push(whole("json", message));
+        seen.violations.push(answer_violation("json", message));
     }
     seen
 }
@@ -152,9 +152,9 @@ pub fn choose(
 /// # Errors
 ///
 /// The pattern is not a regular expression, or it needs more than linear time.
-pub fn match_text(pattern: &str, sources: &AnswerSources<'_>) -> Result<AnswerSeen, regex::Error> {
+pub fn match_text(pattern: &str, sources: &AnswerSources<'_>) -> Result<ParsedAnswer, regex::Error> {
     let regex = regex::Regex::new(pattern)?;
-    let mut seen = AnswerSeen::default();
+    let mut seen = ParsedAnswer::default();
     for (from, text) in messages_last_first(sources.messages) {
         // Printing a line adds a line break, but `$` has to match at the end of the message.
         let text = text.trim_end_matches(['\n', '\r']);
@@ -169,13 +169,13 @@ pub fn match_text(pattern: &str, sources: &AnswerSources<'_>) -> Result<AnswerSe
         accept(&mut seen, from, &value);
         return Ok(seen);
     }
-    seen.violations.push(whole("pattern", format!("nothing in it matches {pattern}")));
+    seen.violations.push(answer_violation("pattern", format!("nothing in it matches {pattern}")));
     Ok(seen)
 }
 
 /// Returns the fields of a schema that take one of some values, with those values: what a prompt has to name.
 ///
-/// The path is written as in a [`Violation`], with `[]` for every item of a list. Alternatives are listed together.
+/// The path is written as in a [`SchemaViolation`], with `[]` for each item of a list. Alternatives are listed together.
 pub fn allowed_values(schema: &Value) -> BTreeMap<String, Vec<Value>> {
     let mut found = BTreeMap::new();
     collect_allowed(schema, "", FIELD_LEVELS_MAX, &mut found);
@@ -212,13 +212,14 @@ fn collect_allowed(schema: &Value, path: &str, levels: usize, found: &mut BTreeM
     }
 }
 
-fn texts<'a>(sources: &AnswerSources<'a>) -> impl Iterator<Item = (Origin, &'a str)> {
-    let file = sources.decision_file.map(|text| (Origin::DecisionFile, text.trim_start_matches('\u{feff}')));
+fn texts<'a>(sources: &AnswerSources<'a>) -> impl Iterator<Item = (AnswerSource, &'a str)> {
+    let file =
+        sources.decision_file.map(|text| (AnswerSource::DecisionFile, text.trim_start_matches('\u{feff}')));
     file.into_iter().chain(messages_last_first(sources.messages))
 }
 
-fn messages_last_first(messages: &[String]) -> impl Iterator<Item = (Origin, &str)> {
-    let numbered = (1..).zip(messages).map(|(number, text)| (Origin::Message(number), text.as_str()));
+fn messages_last_first(messages: &[String]) -> impl Iterator<Item = (AnswerSource, &str)> {
+    let numbered = (1..).zip(messages).map(|(number, text)| (AnswerSource::Message(number), text.as_str()));
     numbered.collect::<Vec<_>>().into_iter().rev()
 }
 
@@ -274,7 +275,7 @@ impl Candidate<'_> {
 
 /// Returns what may be JSON, in the order in which it is tried: the last fence first, then the last bare object.
 fn candidates(text: &str) -> Vec<Candidate<'_>> {
-    let parts = TextBlocks::of(text);
+    let parts = TextBlocks::parse(text);
     let is_json = |fence: &&Fence<'_>| fence.may_be_json();
     let fenced = parts.fences.iter().rev().filter(is_json);
     let mut out: Vec<_> = fenced
@@ -343,7 +344,7 @@ struct TextBlocks<'a> {
 
 impl<'a> TextBlocks<'a> {
     /// A block that nothing closes ends with the text.
-    fn of(text: &'a str) -> Self {
+    fn parse(text: &'a str) -> Self {
         let mut parts = Self::default();
         let mut open: Option<(FenceStart<'a>, u32, usize)> = None;
         let (mut at, mut gap) = (0, (1, 0));
@@ -417,12 +418,12 @@ mod tests {
     use super::*;
 
     /// Reads messages, asking for an object that has the key `key`, if one is given.
-    fn read(messages: &[&str], key: Option<&str>) -> AnswerSeen {
+    fn read(messages: &[&str], key: Option<&str>) -> ParsedAnswer {
         let messages: Vec<String> = messages.iter().map(|text| (*text).to_owned()).collect();
         let sources = AnswerSources { messages: &messages, ..AnswerSources::default() };
-        let wanted = if key.is_some() { CandidateKind::Object } else { CandidateKind::Any };
-        choose(&sources, wanted, |value| match key.filter(|key| value.get(key).is_none()) {
-            Some(key) => vec![whole("required", format!("{key} is missing"))],
+        let kind = if key.is_some() { CandidateKind::Object } else { CandidateKind::Any };
+        select(&sources, kind, |value| match key.filter(|key| value.get(key).is_none()) {
+            Some(key) => vec![answer_violation("required", format!("{key} is missing"))],
             None => Vec::new(),
         })
     }
@@ -430,10 +431,10 @@ mod tests {
     #[track_caller]
     fn check(messages: &[&str], key: Option<&str>, expected: Result<&str, &str>) {
         let seen = read(messages, key);
-        let told = |seen: &AnswerSeen| {
-            seen.violations.iter().map(Violation::to_string).collect::<Vec<_>>().join("; ")
+        let violations = |seen: &ParsedAnswer| {
+            seen.violations.iter().map(SchemaViolation::to_string).collect::<Vec<_>>().join("; ")
         };
-        let found = seen.value.clone().ok_or_else(|| told(&seen));
+        let found = seen.value.clone().ok_or_else(|| violations(&seen));
         assert_eq!(found.as_deref().map_err(String::as_str), expected, "{messages:?}");
         assert_eq!(seen.from.is_some(), seen.violations.is_empty());
     }
@@ -456,11 +457,11 @@ mod tests {
     #[track_caller]
     fn check_last(message: &str, expected: Option<&str>) {
         let messages = [message.to_owned()];
-        let echo = Echo::of_judge("For example:\n{\"a\":9}\n");
+        let echo = PromptEcho::for_judge("For example:\n{\"a\":9}\n");
         let sources = AnswerSources { messages: &messages, echo: Some(&echo), ..AnswerSources::default() };
-        let seen = choose(&sources, CandidateKind::LastNaming(&["a", "b"]), |value| match value.get("s") {
+        let seen = select(&sources, CandidateKind::LastNaming(&["a", "b"]), |value| match value.get("s") {
             Some(_) => Vec::new(),
-            None => vec![whole("required", "s is missing".to_owned())],
+            None => vec![answer_violation("required", "s is missing".to_owned())],
         });
         assert_eq!(seen.value.as_deref(), expected, "{message}");
         assert_eq!(seen.violations.is_empty(), expected.is_some(), "{message}");
@@ -550,14 +551,14 @@ mod tests {
     #[test]
     fn refused_candidates_keep_their_lines() {
         let seen = read(&["{\"s\":1}\n\n{\"x\":1}\n{\"y\":1}\n```json\nno\n```\n"], Some("s"));
-        let told: Vec<_> =
+        let refusals: Vec<_> =
             seen.refused.iter().map(|refused| (refused.line, refused.reason.as_str())).collect();
         let expected = [
             (5, "not JSON: expected ident at line 1 column 2"),
             (4, "the answer: s is missing"),
             (3, "the answer: s is missing"),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(refusals, expected);
         assert_eq!(seen.value.as_deref(), Some("{\"s\":1}"));
     }
 
@@ -571,12 +572,14 @@ mod tests {
             messages: &messages,
             echo: None,
         };
-        for (key, from) in
-            [("o", Origin::StructuredOutput), ("f", Origin::DecisionFile), ("m", Origin::Message(1))]
-        {
-            let seen = choose(&all, CandidateKind::Object, |value| match value.get(key) {
+        for (key, from) in [
+            ("o", AnswerSource::StructuredOutput),
+            ("f", AnswerSource::DecisionFile),
+            ("m", AnswerSource::Message(1)),
+        ] {
+            let seen = select(&all, CandidateKind::Object, |value| match value.get(key) {
                 Some(_) => Vec::new(),
-                None => vec![whole("required", String::new())],
+                None => vec![answer_violation("required", String::new())],
             });
             assert_eq!(seen.from, Some(from));
         }
@@ -593,11 +596,11 @@ mod tests {
             },
         });
         let found = allowed_values(&schema);
-        let told: Vec<String> =
+        let texts: Vec<String> =
             found.iter().map(|(path, values)| format!("{path}: {}", Value::from(values.clone()))).collect();
         let expected =
             ["items[].kind: [1]", r#"next.action: ["go","stop"]"#, r#"status: ["completed","blocked"]"#];
-        assert_eq!(told, expected);
+        assert_eq!(texts, expected);
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(super) fn read(text: &str) -> Result<String, &'static str> {
         let first = rest.iter().find(|word| !word.starts_with('-') && **word != "run").copied();
         // A script of npm that stays says so at its end: `test:watch`.
         let last = first.and_then(|first| first.rsplit(':').next());
-        if STAYS.iter().any(|it| Some(*it) == last || it.starts_with('-') && rest.contains(it)) {
+        if STAYS.iter().any(|word| Some(*word) == last || word.starts_with('-') && rest.contains(word)) {
             return Err("begins something that does not end");
         }
         if program == "cargo" && first.is_none() && rest.contains(&"run") {
@@ -91,8 +91,8 @@ pub(super) fn is_command_alone(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let (first, second) = (words.next().unwrap_or_default(), words.next());
     let is_word = WORDS.contains(&first)
-        && !second.is_some_and(|it| {
-            matches!(it, "test" | "vet" | "build" | "check" | "lint" | "fmt") || it.starts_with('-')
+        && !second.is_some_and(|word| {
+            matches!(word, "test" | "vet" | "build" | "check" | "lint" | "fmt") || word.starts_with('-')
         });
     is_command(text)
         && second.is_some()
@@ -117,7 +117,7 @@ fn words_of(part: &str) -> impl Iterator<Item = &str> {
 
 fn has_suffix(program: &str) -> bool {
     program.contains('/')
-        && [".sh", ".py", ".js", ".ts", ".rb", ".mjs"].iter().any(|it| program.ends_with(it))
+        && [".sh", ".py", ".js", ".ts", ".rb", ".mjs"].iter().any(|suffix| program.ends_with(suffix))
 }
 
 /// Says whether something is to be put in: `<name>`, `{name}`, `$ARGUMENTS`, `...`.

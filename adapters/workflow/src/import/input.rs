@@ -1,86 +1,23 @@
 //! A file to import, what was read of it so far, and what is said about it.
 
-use std::fmt;
-
-use serde::Serialize;
 use unstuck_core::evidence::{Decision, DecisionFile};
 use unstuck_core::judge::verdict::{self, Evidence};
-use unstuck_document::diagnostic::{KeyPath, Location, Report};
-use unstuck_document::{Diagnostic, Rejected, node};
+use unstuck_core::plural;
+use unstuck_document::{Diagnostic, FileOffset, KeyPath, LoadError, LoadReport, diagnostic};
 
+use super::options::{ImportNote, ImportOptions, ImportSource, one_line};
 use super::{command, markdown, write};
-use crate::test_command::TestCommand;
-use crate::workflow_file::{Files, Options};
+use crate::workflow_file::{Files, LoadOptions};
 
 /// The largest file that is read, in bytes.
-pub const BYTES_MAX: usize = node::MOST_BYTES;
-
-/// A file to import.
-#[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
-    /// Path from the root of the workspace, with `/`.
-    pub path: &'a str,
-    /// Content of the file.
-    pub bytes: &'a [u8],
-}
-
-/// Settings that do not come from the file.
-#[derive(Clone, Debug, Default)]
-pub struct ImportOptions {
-    /// The worker; by default the one that the file names, else Claude Code.
-    pub with: Option<ImportedWorker>,
-    /// Test command of the project.
-    pub tests: Option<TestCommand>,
-}
-
-/// The worker of an imported workflow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ImportedWorker {
-    /// A client, by its name.
-    Client(String),
-    /// A command line, not blank, which reads the prompt on standard input.
-    Command(String),
-}
-
-impl fmt::Display for ImportedWorker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Client(name) => write!(f, "{name} works"),
-            Self::Command(command) => write!(f, "`{command}` works, with the prompt on standard input"),
-        }
-    }
-}
-
-/// Something that was carried over, or could not be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ImportNote {
-    /// Name of the file.
-    pub file: String,
-    /// The line; the first is 1.
-    pub line: Option<u32>,
-    /// The item, with the reason if it was not carried over.
-    pub what: String,
-    /// Suggested action, if there is one.
-    pub instead: Option<String>,
-}
-
-impl fmt::Display for ImportNote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.file)?;
-        if let Some(line) = self.line {
-            write!(f, ":{line}")?;
-        }
-        write!(f, ": {}", self.what)?;
-        self.instead.as_ref().map_or(Ok(()), |instead| write!(f, "; {instead}"))
-    }
-}
+pub const BYTES_MAX: usize = diagnostic::MOST_BYTES;
 
 /// A file, what was read of it so far, and what is said about it.
-pub(super) struct Input<'a> {
-    pub(super) source: &'a Source<'a>,
+pub(super) struct Import<'a> {
+    pub(super) source: &'a ImportSource<'a>,
     pub(super) text: &'a str,
-    pub(super) wishes: &'a ImportOptions,
-    pub(super) options: &'a Options,
+    pub(super) choices: &'a ImportOptions,
+    pub(super) options: &'a LoadOptions,
     pub(super) files: &'a dyn Files,
     pub(super) draft: write::Draft,
     /// The file that remarks are about.
@@ -89,22 +26,22 @@ pub(super) struct Input<'a> {
     pub(super) left: Vec<ImportNote>,
 }
 
-impl<'a> Input<'a> {
+impl<'a> Import<'a> {
     pub(super) fn new(
-        source: &'a Source<'a>,
-        wishes: &'a ImportOptions,
-        options: &'a Options,
+        source: &'a ImportSource<'a>,
+        choices: &'a ImportOptions,
+        options: &'a LoadOptions,
         files: &'a dyn Files,
-    ) -> Result<Self, Rejected> {
+    ) -> Result<Self, LoadError> {
         let bytes = source.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(source.bytes);
-        let text = text_of(source.path, bytes)?;
-        let draft = write::Draft::new(source.path, wishes);
+        let text = decode_text(source.path, bytes)?;
+        let draft = write::Draft::new(source.path, choices);
         let (about, carried, left) = (source.path.to_owned(), Vec::new(), Vec::new());
-        Ok(Self { source, text, wishes, options, files, draft, about, carried, left })
+        Ok(Self { source, text, choices, options, files, draft, about, carried, left })
     }
 
-    pub(super) fn rejected(&self, offset: u32, what: impl Into<String>, help: &str) -> Rejected {
-        rejected(self.source.path, self.text, offset, what, help)
+    pub(super) fn rejected(&self, offset: u32, what: impl Into<String>, help: &str) -> LoadError {
+        reject_at(self.source.path, self.text, offset, what, help)
     }
 
     /// Returns the line of a place; the first is 1.
@@ -114,35 +51,36 @@ impl<'a> Input<'a> {
         u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1)
     }
 
-    pub(super) fn carried(&mut self, line: impl Into<Option<u32>>, what: impl Into<String>) {
+    pub(super) fn carry(&mut self, line: impl Into<Option<u32>>, what: impl Into<String>) {
         let file = self.about.clone();
-        self.carried.push(ImportNote { file, line: line.into(), what: shown(&what.into()), instead: None });
+        let what = one_line(&what.into());
+        self.carried.push(ImportNote { file, line: line.into(), what, instead: None });
     }
 
-    pub(super) fn left(&mut self, line: impl Into<Option<u32>>, what: impl Into<String>, instead: &str) {
+    pub(super) fn omit(&mut self, line: impl Into<Option<u32>>, what: impl Into<String>, instead: &str) {
         let (file, instead) = (self.about.clone(), Some(instead.to_owned()));
-        self.left.push(ImportNote { file, line: line.into(), what: shown(&what.into()), instead });
+        self.left.push(ImportNote { file, line: line.into(), what: one_line(&what.into()), instead });
     }
 
     /// Takes a command of the file as one that shows the work, or says why not.
     pub(super) fn command(&mut self, line: u32, text: &str) {
         match command::read(text) {
-            Ok(run) if self.draft.step().commands.iter().any(|it| it.run == run) => {}
+            Ok(run) if self.draft.step().commands.iter().any(|command| command.run == run) => {}
             Ok(run) => {
-                self.carried(line, format!("`{run}`: has to pass after each iteration"));
+                self.carry(line, format!("`{run}`: has to pass after each iteration"));
                 let from = format!("{}:{line}", self.about);
-                self.draft.step().commands.push(write::Command { run, from });
+                self.draft.step().commands.push(write::DraftCommand { run, from });
             }
             Err(why) => {
-                self.not_taken(line, text, why);
+                self.reject_command(line, text, why);
             }
         }
     }
 
     /// Says that a command is no check, and why.
-    pub(super) fn not_taken(&mut self, line: u32, command: &str, why: &str) {
+    pub(super) fn reject_command(&mut self, line: u32, command: &str, why: &str) {
         let instead = "if it shows that the work is done, write it into the workflow";
-        self.left(line, format!("`{command}`: {why}"), instead);
+        self.omit(line, format!("`{command}`: {why}"), instead);
     }
 
     /// Takes the command that tests the project where the file itself names none; says what is missing where
@@ -151,28 +89,28 @@ impl<'a> Input<'a> {
         if !self.draft.step().commands.is_empty() {
             return;
         }
-        match &self.wishes.tests {
+        match &self.choices.tests {
             Some(tests) => {
                 let what = format!("`{}`: the tests of the project have to pass", tests.command);
                 self.carried.push(ImportNote { file: tests.found.clone(), line: None, what, instead: None });
-                let command = write::Command { run: tests.command.clone(), from: tests.found.clone() };
+                let command = write::DraftCommand { run: tests.command.clone(), from: tests.found.clone() };
                 self.draft.step().commands.push(command);
             }
             None => {
                 let what = "no command is taken from here as one that shows the work, and none follows from the project";
-                self.left(None, what, "so the worker's own word counts; add what a program finds out");
+                self.omit(None, what, "so the worker's own word counts; add what a program finds out");
             }
         }
     }
 
     /// Says who works where the file does not.
     pub(super) fn worker(&mut self) {
-        let what = match (&self.wishes.with, self.draft.names_worker) {
+        let what = match (&self.choices.with, self.draft.names_worker) {
             (Some(with), _) => with.to_string(),
             (None, false) => "CLAUDE_CODE works, as no other worker is named".to_owned(),
             (None, true) => return,
         };
-        self.carried(None, what);
+        self.carry(None, what);
     }
 
     /// Notes for every completion marker of another loop what it means here.
@@ -187,18 +125,33 @@ impl<'a> Input<'a> {
         if is_claim(word) {
             let what =
                 format!("{what} is a claim of the worker here: what is asked beside it has to hold as well");
-            self.left(line, what, "where nothing else is asked, that word ends the step: add a command");
+            self.omit(line, what, "where nothing else is asked, that word ends the step: add a command");
         } else {
             let what = format!("{what} ends nothing here: it is a word, and no evidence");
-            self.left(line, what, "the worker is told how to say that it is done; the commands show it");
+            self.omit(line, what, "the worker is told how to say that it is done; the commands show it");
         }
     }
 
     /// Notes that a command in the prose is not a check, if it could be one.
-    pub(super) fn named(&mut self, line: u32, text: &str) {
+    pub(super) fn note_command(&mut self, line: u32, text: &str) {
         let Ok(run) = command::read(text) else { return };
-        if !self.draft.step().commands.iter().any(|it| it.run == run) {
-            self.not_taken(line, &run, "named beside the task, and not taken");
+        if !self.draft.step().commands.iter().any(|command| command.run == run) {
+            self.reject_command(line, &run, "named beside the task, and not taken");
+        }
+    }
+
+    /// Takes a bound of iterations that is written as a number.
+    pub(super) fn iterations(&mut self, line: u32, count: &str) {
+        match count.parse::<u32>() {
+            Ok(count @ 2..) => {
+                self.draft.step().max_iterations = count;
+                self.carry(line, format!("{} at most", plural::count(count, "iteration")));
+            }
+            _ => self.omit(
+                line,
+                format!("max_iterations = {count}"),
+                "a loop is bounded here by at least 2 iterations",
+            ),
         }
     }
 
@@ -222,47 +175,36 @@ fn is_claim(word: &str) -> bool {
     verdict::resolve(&evidence).decision == Decision::Complete
 }
 
-pub(super) fn text_of<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, Rejected> {
+pub(super) fn decode_text<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, LoadError> {
     let next = "name another file";
     let lossy = || String::from_utf8_lossy(&bytes[..bytes.len().min(BYTES_MAX)]).into_owned();
     if bytes.len() > BYTES_MAX {
         let what = format!("larger than {BYTES_MAX} bytes");
-        return Err(rejected_whole(path, &what, "leave out what the worker does not need"));
+        return Err(reject_file(path, &what, "leave out what the worker does not need"));
     }
     let place = |at: usize| u32::try_from(at).unwrap_or(0);
     if let Some(at) = memchr::memchr(0, bytes) {
-        return Err(rejected(path, &lossy(), place(at.min(lossy().len())), "not a text: a zero byte", next));
+        return Err(reject_at(path, &lossy(), place(at.min(lossy().len())), "not a text: a zero byte", next));
     }
     let text = str::from_utf8(bytes).map_err(|error| {
-        rejected(path, &lossy(), place(error.valid_up_to()), "not UTF-8", "convert it: iconv -t UTF-8")
+        reject_at(path, &lossy(), place(error.valid_up_to()), "not UTF-8", "convert it: iconv -t UTF-8")
     })?;
     if text.trim().is_empty() {
-        return Err(rejected_whole(path, "the file is empty", next));
+        return Err(reject_file(path, "the file is empty", next));
     }
     Ok(text)
 }
 
-fn rejected(path: &str, text: &str, offset: u32, what: impl Into<String>, help: &str) -> Rejected {
-    let mut report = Report::default();
+fn reject_at(path: &str, text: &str, offset: u32, what: impl Into<String>, help: &str) -> LoadError {
+    let mut report = LoadReport::default();
     let source = report.add_source(path.to_owned(), text.to_owned());
-    report.error(Location { source, offset }, &KeyPath::default(), what, help);
-    Rejected { complaints: report.finish(false).0 }
+    report.error(FileOffset { source, offset }, &KeyPath::default(), what, help);
+    LoadError { complaints: report.finish(false).0 }
 }
 
 /// Refuses a file for what it is as a whole.
-fn rejected_whole(path: &str, what: &str, help: &str) -> Rejected {
+fn reject_file(path: &str, what: &str, help: &str) -> LoadError {
     let (file, what, help) = (path.to_owned(), what.to_owned(), Some(help.to_owned()));
     let complaint = Diagnostic { file, line: 0, column: 0, path: String::new(), what, help, excerpt: None };
-    Rejected { complaints: vec![complaint] }
-}
-
-/// Returns a text on one line, fit for a terminal, and not too long.
-pub(super) fn shown(text: &str) -> String {
-    const CHARS_MAX: usize = 300;
-    let mut shown: String =
-        text.chars().take(CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(CHARS_MAX).is_some() {
-        shown.push('…');
-    }
-    shown
+    LoadError { complaints: vec![complaint] }
 }

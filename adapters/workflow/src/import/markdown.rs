@@ -22,7 +22,7 @@ pub(super) fn title(text: &str) -> Option<&str> {
 
 /// Command lines of a text, each with its line.
 #[derive(Default)]
-pub(super) struct Commands {
+pub(super) struct MarkdownCommands {
     /// Commands under headings about verification, or after such a label.
     pub taken: Vec<(u32, String)>,
     /// Commands in backticks elsewhere in the prose.
@@ -32,8 +32,8 @@ pub(super) struct Commands {
 }
 
 /// Returns the command lines of a text.
-pub(super) fn commands(text: &str) -> Commands {
-    let mut reader = Reader::default();
+pub(super) fn commands(text: &str) -> MarkdownCommands {
+    let mut reader = MarkdownReader::default();
     let mut lines = (1..).zip(text.lines()).peekable();
     while let Some((number, line)) = lines.next() {
         let below = lines.peek().and_then(|(_, below)| underline(below));
@@ -49,14 +49,14 @@ pub(super) fn commands(text: &str) -> Commands {
             None => reader.line(number, line),
         }
     }
-    reader.found
+    reader.commands
 }
 
 /// Returns the level of the heading that a line makes of the words above it.
 fn underline(line: &str) -> Option<usize> {
     let line = line.trim();
-    let is_of = |mark: char| line.len() > 1 && line.chars().all(|c| c == mark);
-    is_of('=').then_some(1).or_else(|| is_of('-').then_some(2))
+    let is_underline_of = |mark: char| line.len() > 1 && line.chars().all(|c| c == mark);
+    is_underline_of('=').then_some(1).or_else(|| is_underline_of('-').then_some(2))
 }
 
 /// Says whether a line is words, and neither blank nor the mark of anything else.
@@ -79,15 +79,15 @@ pub(super) fn markers(text: &str) -> Vec<(u32, String)> {
         ))
         .expect("the pattern is a constant and tested")
     });
-    let mut found: Vec<(u32, String)> = Vec::new();
+    let mut markers: Vec<(u32, String)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
-        for marker in MARKER.find_iter(line).map(|it| it.as_str()) {
-            if !found.iter().any(|(_, known)| known.contains(marker)) && found.len() < MARKERS_MAX {
-                found.push((number, marker.to_owned()));
+        for marker in MARKER.find_iter(line).map(|marker| marker.as_str()) {
+            if !markers.iter().any(|(_, known)| known.contains(marker)) && markers.len() < MARKERS_MAX {
+                markers.push((number, marker.to_owned()));
             }
         }
     }
-    found
+    markers
 }
 
 /// Maximum completion markers that are reported.
@@ -97,7 +97,7 @@ const MARKERS_MAX: usize = 20;
 const COMMANDS_MAX: usize = 50;
 
 #[derive(Default)]
-struct Reader {
+struct MarkdownReader {
     /// Level of the heading about verification.
     section: Option<usize>,
     /// Run of backticks or tildes of the open block, and whether its lines are read.
@@ -105,11 +105,11 @@ struct Reader {
     /// Prefix for the next lines of the block, after a `cd` line.
     folder: String,
     /// Beginning of a command that continues on the next line, with its line number.
-    begun: Option<(u32, String)>,
-    found: Commands,
+    partial: Option<(u32, String)>,
+    commands: MarkdownCommands,
 }
 
-impl Reader {
+impl MarkdownReader {
     fn line(&mut self, number: u32, line: &str) {
         let bare = line.trim_start_matches([' ', '\t', '>']);
         if let Some((fence, is_read)) = &self.fence {
@@ -130,14 +130,14 @@ impl Reader {
     }
 
     fn heading(&mut self, level: usize, title: &str) {
-        if self.section.is_none_or(|section| level <= section) || is_of_task(title) {
-            self.section = is_about_showing(title).then_some(level);
+        if self.section.is_none_or(|section| level <= section) || starts_task(title) {
+            self.section = is_about_verification(title).then_some(level);
         }
     }
 
     fn end_block(&mut self) {
-        if let Some((number, line)) = self.begun.take() {
-            push(&mut self.found.taken, number, &line);
+        if let Some((number, line)) = self.partial.take() {
+            push(&mut self.commands.taken, number, &line);
         }
         self.fence = None;
         self.folder.clear();
@@ -148,18 +148,18 @@ impl Reader {
         if line.is_empty() || line.starts_with('#') {
             return;
         }
-        let (first, whole) = match self.begun.take() {
-            Some((first, begun)) => (first, format!("{begun} {line}")),
+        let (first, whole) = match self.partial.take() {
+            Some((first, partial)) => (first, format!("{partial} {line}")),
             None => (number, line.to_owned()),
         };
-        if let Some(begun) = whole.strip_suffix('\\') {
-            self.begun = Some((first, begun.trim_end().to_owned()));
+        if let Some(partial) = whole.strip_suffix('\\') {
+            self.partial = Some((first, partial.trim_end().to_owned()));
         } else if whole.strip_prefix("cd ").is_some_and(|folder| !folder.contains(['&', ';', '|'])) {
             self.folder = format!("{whole} && ");
         } else {
             let comment = whole.find(" # ").unwrap_or(whole.len());
             let line = format!("{}{}", self.folder, whole[..comment].trim_end());
-            push(&mut self.found.taken, first, &line);
+            push(&mut self.commands.taken, first, &line);
         }
     }
 
@@ -167,7 +167,8 @@ impl Reader {
         let item =
             line.trim_start_matches(|c: char| matches!(c, '-' | '*' | '+' | '.' | ')') || c.is_ascii_digit());
         let item = item.trim_start();
-        let item = ["[ ]", "[x]", "[X]"].iter().find_map(|it| item.strip_prefix(it)).unwrap_or(item).trim();
+        let item =
+            ["[ ]", "[x]", "[X]"].iter().find_map(|mark| item.strip_prefix(mark)).unwrap_or(item).trim();
         let is_taken = self.section.is_some() || is_label(line);
         let spans: Vec<&str> = item.split('`').skip(1).step_by(2).map(str::trim).collect();
         if item.contains('`') {
@@ -177,16 +178,16 @@ impl Reader {
             };
             for span in spans {
                 match (is_taken, is_whole(&span)) {
-                    (true, true) => push(&mut self.found.taken, number, span),
-                    (false, true) => push(&mut self.found.named, number, span),
+                    (true, true) => push(&mut self.commands.taken, number, span),
+                    (false, true) => push(&mut self.commands.named, number, span),
                     (true, false) if command::is_like_one(span) => {
-                        push(&mut self.found.unknown, number, span)
+                        push(&mut self.commands.unknown, number, span)
                     }
                     _ => {}
                 }
             }
         } else if self.section.is_some() && command::is_command_alone(item) {
-            push(&mut self.found.taken, number, item);
+            push(&mut self.commands.taken, number, item);
         }
     }
 }
@@ -198,7 +199,7 @@ fn push(list: &mut Vec<(u32, String)>, number: u32, line: &str) {
 }
 
 /// Returns whether a heading begins a piece of work, at any level. The worker runs the commands below it once.
-fn is_of_task(title: &str) -> bool {
+fn starts_task(title: &str) -> bool {
     const PIECES: &[&str] =
         &["feature", "issue", "iteration", "milestone", "phase", "stage", "step", "story", "task", "ticket"];
     let first = title.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
@@ -227,7 +228,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     ((1..=6).contains(&level) && title.starts_with([' ', '\t'])).then(|| (level, title.trim()))
 }
 
-fn is_about_showing(title: &str) -> bool {
+fn is_about_verification(title: &str) -> bool {
     static TITLE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(concat!(
             r"(?i)\b(?:validat(?:e|ion|ing)|verif(?:y|ication|ying)|acceptance|test(?:s|ing)?(?: plan| commands?)?\s*$",

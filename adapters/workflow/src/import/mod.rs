@@ -11,16 +11,15 @@ use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
-use unstuck_document::Rejected;
-use unstuck_document::Report;
-use unstuck_document::json;
-use unstuck_document::node::{self, Node};
+use unstuck_document::node::{self, TreeNode};
+use unstuck_document::{LoadError, LoadReport, json};
 
-use crate::workflow_file::{self, Files, Options};
+use crate::workflow_file::{self, Files, LoadOptions};
 
 mod command;
 mod input;
 mod markdown;
+mod options;
 mod plan;
 mod prompt;
 mod ralph;
@@ -28,13 +27,14 @@ mod registry;
 mod stories;
 mod write;
 
-use input::Input;
-pub use input::{BYTES_MAX, ImportNote, ImportOptions, ImportedWorker, Source};
+pub use input::BYTES_MAX;
+use input::Import;
+pub use options::{ImportNote, ImportOptions, ImportSource, ImportedWorker};
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ImportKind {
     /// JSON with user stories that pass or do not.
     Stories,
     /// Markdown with boxes.
@@ -49,7 +49,7 @@ pub enum Kind {
     Workflow,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ImportKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Stories => "user stories",
@@ -64,9 +64,9 @@ impl fmt::Display for Kind {
 
 /// The result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportedWorkflow {
     /// The kind of the file.
-    pub kind: Kind,
+    pub kind: ImportKind,
     /// A workflow that its reader takes.
     pub workflow: String,
     /// The parts that were imported.
@@ -83,32 +83,32 @@ pub struct Imported {
 ///
 /// A file that is none of these, or is broken: with its place and what to do about it.
 pub fn import(
-    source: &Source<'_>,
-    wishes: &ImportOptions,
-    options: &Options,
+    source: &ImportSource<'_>,
+    choices: &ImportOptions,
+    options: &LoadOptions,
     files: &dyn Files,
-) -> Result<Imported, Rejected> {
-    let mut input = Input::new(source, wishes, options, files)?;
+) -> Result<ImportedWorkflow, LoadError> {
+    let mut input = Import::new(source, choices, options, files)?;
     let kind = match document(&input)? {
-        Document::Tree(tree) => of_tree(&mut input, &tree)?,
-        Document::Text if markdown::boxes(input.text).is_empty() => {
+        ParsedFile::Tree(tree) => read_tree(&mut input, &tree)?,
+        ParsedFile::Text if markdown::boxes(input.text).is_empty() => {
             prompt::read(&mut input);
-            Kind::Prompt
+            ImportKind::Prompt
         }
-        Document::Text => {
+        ParsedFile::Text => {
             plan::read(&mut input);
-            Kind::Plan
+            ImportKind::Plan
         }
     };
-    if kind != Kind::Workflow {
+    if kind != ImportKind::Workflow {
         input.worker();
     }
-    let Input { draft, carried, left, text, .. } = input;
-    let workflow = if kind == Kind::Workflow { text.to_owned() } else { write::written(&draft) };
+    let Import { draft, carried, left, text, .. } = input;
+    let workflow = if kind == ImportKind::Workflow { text.to_owned() } else { write::to_yaml(&draft) };
     let name = Path::new(source.path).with_extension("unstuck.yaml");
-    let name = if kind == Kind::Workflow { Path::new(source.path) } else { &name };
+    let name = if kind == ImportKind::Workflow { Path::new(source.path) } else { &name };
     let loaded = workflow_file::parse(workflow.as_bytes(), &options.workspace.join(name), options, files)?;
-    let mut imported = Imported { kind, workflow, carried, left };
+    let mut imported = ImportedWorkflow { kind, workflow, carried, left };
     imported.left.extend(loaded.warnings.into_iter().map(|warning| ImportNote {
         file: warning.file,
         line: (warning.line > 0).then_some(warning.line),
@@ -118,23 +118,23 @@ pub fn import(
     Ok(imported)
 }
 
-fn of_tree(input: &mut Input<'_>, tree: &Node) -> Result<Kind, Rejected> {
+fn read_tree(input: &mut Import<'_>, tree: &TreeNode) -> Result<ImportKind, LoadError> {
     let has = |key: &str| tree.entry(key).is_some();
     if registry::is_one(tree) {
         registry::read(input)?;
-        return Ok(Kind::Registry);
+        return Ok(ImportKind::Registry);
     }
     let lists = stories::find(tree);
     if !lists.is_empty() {
         stories::read(input, tree, &lists)?;
-        return Ok(Kind::Stories);
+        return Ok(ImportKind::Stories);
     }
     if ralph::is_one(tree) {
         ralph::read(input, tree)?;
-        return Ok(Kind::Ralph);
+        return Ok(ImportKind::Ralph);
     }
     if has("steps") || has("version") && has("timeout") {
-        return Ok(Kind::Workflow);
+        return Ok(ImportKind::Workflow);
     }
     Err(input.rejected(
         tree.place.offset,
@@ -144,19 +144,19 @@ fn of_tree(input: &mut Input<'_>, tree: &Node) -> Result<Kind, Rejected> {
     ))
 }
 
-enum Document {
-    Tree(Node),
+enum ParsedFile {
+    Tree(TreeNode),
     Text,
 }
 
 /// Reads the text as JSON or YAML where it is that; anything else is words.
-fn document(input: &Input<'_>) -> Result<Document, Rejected> {
+fn document(input: &Import<'_>) -> Result<ParsedFile, LoadError> {
     let start = input.text.trim_start();
-    let mut report = Report::default();
+    let mut report = LoadReport::default();
     let source = report.add_source(input.source.path.to_owned(), input.text.to_owned());
     let has_name = |names: &[&str]| {
-        let extension = Path::new(input.source.path).extension().and_then(|it| it.to_str());
-        extension.is_some_and(|it| names.iter().any(|name| it.eq_ignore_ascii_case(name)))
+        let extension = Path::new(input.source.path).extension().and_then(|extension| extension.to_str());
+        extension.is_some_and(|extension| names.iter().any(|name| extension.eq_ignore_ascii_case(name)))
     };
     let is_json = has_name(&["json", "jsonc"]) || start.starts_with('{') && start.contains('"');
     let is_yaml = has_name(&["yaml", "yml"]);
@@ -168,15 +168,15 @@ fn document(input: &Input<'_>) -> Result<Document, Rejected> {
     let (complaints, _) = report.finish(false);
     match tree {
         Some(tree) if complaints.is_empty() && (is_json || is_yaml || is_known(&tree)) => {
-            Ok(Document::Tree(tree))
+            Ok(ParsedFile::Tree(tree))
         }
-        _ if is_json || is_yaml && !complaints.is_empty() => Err(Rejected { complaints }),
-        _ => Ok(Document::Text),
+        _ if is_json || is_yaml && !complaints.is_empty() => Err(LoadError { complaints }),
+        _ => Ok(ParsedFile::Text),
     }
 }
 
 /// Returns whether a tree from a file without a JSON or YAML name is a known format, and not prose with a colon.
-fn is_known(tree: &Node) -> bool {
+fn is_known(tree: &TreeNode) -> bool {
     let has = |keys: &[&str]| keys.iter().all(|key| tree.entry(key).is_some());
     registry::is_one(tree) || ralph::is_one(tree) || has(&["steps", "version"]) || has(&["steps", "name"])
 }

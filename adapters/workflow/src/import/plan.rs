@@ -2,17 +2,17 @@
 
 use unstuck_core::plural::count;
 
-use super::input::Input;
-use super::write::{Checklist, DoneCondition};
+use super::input::Import;
+use super::write::{DoneCondition, DraftChecklist};
 use super::{markdown, prompt};
 
 /// Reads a plan.
-pub(super) fn read(input: &mut Input<'_>) {
+pub(super) fn read(input: &mut Import<'_>) {
     let text = input.text;
     let boxes = markdown::boxes(text);
     let open = boxes.iter().filter(|(_, done)| !done).count();
     let first = boxes.first().and_then(|(item, _)| item.place.parse::<u32>().ok());
-    input.carried(first, format!("{}, {open} open: all have to be ticked", count(boxes.len(), "box")));
+    input.carry(first, format!("{}, {open} open: all have to be ticked", count(boxes.len(), "box")));
     let body = prompt::settings_and_body(input);
     let lines_before = input.lines_before(body);
     prompt::commands(input, body, lines_before);
@@ -25,5 +25,5 @@ pub(super) fn read(input: &mut Input<'_>) {
          box (- [x]) only when it holds; leave the rest of {path} as it is. Then take the next one."
     );
     step.need_iterations(open);
-    step.done = DoneCondition::Checklists(vec![Checklist { path, pointer: None }]);
+    step.done = DoneCondition::Checklists(vec![DraftChecklist { path, pointer: None }]);
 }

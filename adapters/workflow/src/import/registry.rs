@@ -1,17 +1,16 @@
 //! A steps registry: a workflow that does its steps one after the other, each with its prompts and conditions.
 
 use unstuck_core::workflow::{Worker, WorkerKind};
-use unstuck_document::node::Node;
-use unstuck_document::{Rejected, segment};
+use unstuck_document::{LoadError, TreeNode, segment};
 
-use super::input::Input;
-use super::write::{DoneCondition, Step};
+use super::input::Import;
+use super::write::{DoneCondition, DraftStep};
 use crate::registry::{Registry, StepRef};
-use crate::workflow_file::conditions::without_value;
+use crate::workflow_file::conditions::names_without_value;
 
 /// Says whether a tree is one.
-pub(super) fn is_one(tree: &Node) -> bool {
-    let is_map = |key: &str| tree.entry(key).is_some_and(|it| !it.value.entries().is_empty());
+pub(super) fn is_one(tree: &TreeNode) -> bool {
+    let is_map = |key: &str| tree.entry(key).is_some_and(|entry| !entry.value.entries().is_empty());
     let parts = [
         "steps",
         "completionSteps",
@@ -24,12 +23,12 @@ pub(super) fn is_one(tree: &Node) -> bool {
 }
 
 /// Reads one, with its prompts and schemas.
-pub(super) fn read(input: &mut Input<'_>) -> Result<(), Rejected> {
+pub(super) fn read(input: &mut Import<'_>) -> Result<(), LoadError> {
     let (options, path) = (input.options, input.source.path);
     let file = options.workspace.join(path);
     let (registry, warnings) = input.files.registry(Some(&file), &options.workspace, &[])?;
     for warning in warnings {
-        input.left(
+        input.omit(
             (warning.line > 0).then_some(warning.line),
             warning.what,
             warning.help.as_deref().unwrap_or("-"),
@@ -47,32 +46,32 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<(), Rejected> {
         } else {
             format!("step-{}", input.draft.steps.len() + 1)
         };
-        input.carried(None, format!("the step {name}"));
-        let uv = missing(&registry, &name);
+        input.carry(None, format!("the step {name}"));
+        let uv = variables_without_value(&registry, &name);
         if !uv.is_empty() {
             let what = format!("values for {} of the step {name}: they are empty", uv.join(", "));
-            input.left(None, what, "write them under registry_step");
+            input.omit(None, what, "write them under registry_step");
         }
         let done = DoneCondition::Registry { name: name.clone(), uv };
         let instructions = format!("Do the step {name}.");
-        input.draft.steps.push(Step {
+        input.draft.steps.push(DraftStep {
             depends_on: before.replace(id.clone()),
             instructions,
             done,
-            ..Step::new(&id)
+            ..DraftStep::new(&id)
         });
     }
-    input.left(None, "what is to be done in each step", "write it under instructions");
+    input.omit(None, "what is to be done in each step", "write it under instructions");
     let what = "the steps are done one after the other, in the order of the file";
-    input.left(None, what, "change depends_on where they need not wait");
+    input.omit(None, what, "change depends_on where they need not wait");
     input.draft.registry = Some(path.to_owned());
     Ok(())
 }
 
 /// Returns the variables of the prompts of a step that have no value.
-fn missing(registry: &Registry, name: &str) -> Vec<String> {
+fn variables_without_value(registry: &Registry, name: &str) -> Vec<String> {
     // A closer without a worker uses the worker of the step. Any worker will do here.
     let worker = Some(Worker::new(WorkerKind::ClaudeCode, ""));
     let step = StepRef { name: name.to_owned(), worker, ..StepRef::default() };
-    registry.completion(&step).map(|completion| without_value(&completion)).unwrap_or_default()
+    registry.completion(&step).map(|completion| names_without_value(&completion)).unwrap_or_default()
 }

@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use unstuck_core::plural;
-use unstuck_document::Rejected;
-use unstuck_document::node::{Kind, Node};
+use unstuck_document::{LoadError, NodeKind, TreeNode};
 
 use super::command;
-use super::input::Input;
-use super::write::{Checklist, DoneCondition};
+use super::input::Import;
+use super::write::{DoneCondition, DraftChecklist};
 
 /// A list of stories of a file, or the lists that have the same place in each item of another one.
 pub(super) struct Stories<'a> {
-    items: Vec<&'a Node>,
+    items: Vec<&'a TreeNode>,
     /// Where it stands, as a pointer; `*` is each item of the list above.
     pointer: String,
     /// The field of an item that says whether it passes.
@@ -26,7 +25,7 @@ const FIELDS: &[&str] = &["passes", "passed", "done", "completed", "complete", "
 const NAMES: &[&str] = &["project", "projectName", "feature", "title", "name"];
 
 /// Fields next to the stories that are reported elsewhere, and fields that describe the file.
-const TOLD: &[&str] =
+const REPORTED: &[&str] =
     &["branchname", "description", "version", "schema", "id", "date", "author", "createdat", "updatedat"];
 
 /// Fields that name commands, without their separators.
@@ -83,8 +82,8 @@ const TO_READ: &str = "the worker can read it; nothing asks for it";
 const LEVELS_MAX: usize = 8;
 
 /// Finds the lists of stories, the outermost first. A list within a story belongs to that story.
-pub(super) fn find(tree: &Node) -> Vec<Stories<'_>> {
-    let mut lists: Vec<(String, Vec<&Node>)> = Vec::new();
+pub(super) fn find(tree: &TreeNode) -> Vec<Stories<'_>> {
+    let mut lists: Vec<(String, Vec<&TreeNode>)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut waiting = VecDeque::from([(tree, String::new(), 0)]);
     while let Some((node, pointer, level)) = waiting.pop_front() {
@@ -112,12 +111,12 @@ pub(super) fn find(tree: &Node) -> Vec<Stories<'_>> {
 }
 
 /// Says whether an item tells by this field whether it is done.
-fn says(item: &Node, field: &str) -> bool {
-    item.entry(field).is_some_and(|entry| matches!(entry.value.kind, Kind::Bool(_)))
+fn says(item: &TreeNode, field: &str) -> bool {
+    item.entry(field).is_some_and(|entry| matches!(entry.value.kind, NodeKind::Bool(_)))
 }
 
 /// Reads the stories.
-pub(super) fn read(input: &mut Input<'_>, tree: &Node, lists: &[Stories<'_>]) -> Result<(), Rejected> {
+pub(super) fn read(input: &mut Import<'_>, tree: &TreeNode, lists: &[Stories<'_>]) -> Result<(), LoadError> {
     if !input.text.trim_start().starts_with(['{', '[']) {
         let what = "user stories in YAML: whether they pass is looked up in JSON";
         return Err(input.rejected(tree.place.offset, what, "write them as JSON, such as prd.json"));
@@ -136,8 +135,8 @@ pub(super) fn read(input: &mut Input<'_>, tree: &Node, lists: &[Stories<'_>]) ->
     }
 
     let path = input.source.path.to_owned();
-    let goal =
-        tree.entry("description").and_then(|it| it.value.text()).map(|goal| format!("{}\n\n", goal.trim()));
+    let goal = tree.entry("description").and_then(|entry| entry.value.text());
+    let goal = goal.map(|goal| format!("{}\n\n", goal.trim()));
     let mut fields: Vec<String> = Vec::new();
     for field in lists.iter().map(|list| format!("\"{}\"", list.field)) {
         if !fields.contains(&field) {
@@ -153,7 +152,7 @@ pub(super) fn read(input: &mut Input<'_>, tree: &Node, lists: &[Stories<'_>]) ->
         fields.join(" or ")
     );
     step.need_iterations(open);
-    let list = |Stories { pointer, field, .. }: &Stories<'_>| Checklist {
+    let list = |Stories { pointer, field, .. }: &Stories<'_>| DraftChecklist {
         path: path.clone(),
         pointer: Some(format!("{pointer}/*/{field}")),
     };
@@ -163,13 +162,13 @@ pub(super) fn read(input: &mut Input<'_>, tree: &Node, lists: &[Stories<'_>]) ->
 
 /// Says what a list asks for, and returns how many of it are open.
 fn count(
-    input: &mut Input<'_>,
-    tree: &Node,
+    input: &mut Import<'_>,
+    tree: &TreeNode,
     Stories { items, pointer, field }: &Stories<'_>,
     is_one_of_several: bool,
-) -> Result<usize, Rejected> {
+) -> Result<usize, LoadError> {
     if let Some(odd) = items.iter().find(|item| item.entries().is_empty()) {
-        let what = format!("an item that is no story: {}", odd.found());
+        let what = format!("an item that is no story: {}", odd.description());
         return Err(input.rejected(
             odd.place.offset,
             what,
@@ -180,8 +179,9 @@ fn count(
         let what = format!("an item without a list `{name}`, which others beside it have");
         return Err(input.rejected(odd.place.offset, what, &format!("give it an empty one: \"{name}\": []")));
     }
-    let passes =
-        |item: &&&Node| item.entry(field).is_some_and(|it| matches!(it.value.kind, Kind::Bool(true)));
+    let passes = |item: &&&TreeNode| {
+        item.entry(field).is_some_and(|entry| matches!(entry.value.kind, NodeKind::Bool(true)))
+    };
     let open = items.len() - items.iter().filter(passes).count();
     let first = items.first().map(|item| input.line(item.place.offset));
     let place = if is_one_of_several { format!("{pointer}: ") } else { String::new() };
@@ -189,12 +189,12 @@ fn count(
         "{place}{}, {open} open: `{field}` has to be true in each",
         plural::count(items.len(), "story")
     );
-    input.carried(first, what);
+    input.carry(first, what);
     Ok(open)
 }
 
 /// Returns an item on the path of a pointer that lacks a key of its siblings: it would stay open forever.
-fn without_list<'a, 'p>(tree: &'a Node, pointer: &'p str) -> Option<(&'a Node, &'p str)> {
+fn without_list<'a, 'p>(tree: &'a TreeNode, pointer: &'p str) -> Option<(&'a TreeNode, &'p str)> {
     let mut here = vec![tree];
     for step in pointer.split('/').skip(1) {
         let name = step.replace("~1", "/").replace("~0", "~");
@@ -211,7 +211,7 @@ fn without_list<'a, 'p>(tree: &'a Node, pointer: &'p str) -> Option<(&'a Node, &
 }
 
 /// Reads what is said about all of them.
-fn top(input: &mut Input<'_>, tree: &Node, lists: &[Stories<'_>]) {
+fn top(input: &mut Import<'_>, tree: &TreeNode, lists: &[Stories<'_>]) {
     let named = NAMES.iter().find_map(|name| tree.entry(name)?.value.text());
     input.draft.name(named);
     if let Some(entry) = tree.entry("branchName")
@@ -219,23 +219,23 @@ fn top(input: &mut Input<'_>, tree: &Node, lists: &[Stories<'_>]) {
     {
         let line = input.line(entry.place.offset);
         let instead = "git switch it first, or give the run a checkout of its own: unstuck run --worktree";
-        input.left(line, format!("the branch {branch}"), instead);
+        input.omit(line, format!("the branch {branch}"), instead);
     }
     commands(input, tree);
     let is_list = |key: &str| lists.iter().any(|list| list.pointer.split('/').nth(1) == Some(key));
     for entry in tree.entries().iter().filter(|entry| !is_list(&entry.key)) {
         let (name, line) = (plain(&entry.key), input.line(entry.place.offset));
         match &entry.value.kind {
-            Kind::Int(count) if name == "maxiterations" => input.iterations(line, count),
-            _ if NAMES.contains(&entry.key.as_str()) || TOLD.contains(&name.as_str()) => {}
+            NodeKind::Int(count) if name == "maxiterations" => input.iterations(line, count),
+            _ if NAMES.contains(&entry.key.as_str()) || REPORTED.contains(&name.as_str()) => {}
             _ if COMMANDS.contains(&name.as_str()) => {}
-            _ => input.left(line, format!("`{}`", entry.key), TO_READ),
+            _ => input.omit(line, format!("`{}`", entry.key), TO_READ),
         }
     }
 }
 
 /// Takes the commands that a map names.
-fn commands(input: &mut Input<'_>, map: &Node) {
+fn commands(input: &mut Import<'_>, map: &TreeNode) {
     for entry in map.entries().iter().filter(|entry| COMMANDS.contains(&plain(&entry.key).as_str())) {
         for (offset, text) in texts(&entry.value) {
             let line = input.line(offset);
@@ -243,14 +243,14 @@ fn commands(input: &mut Input<'_>, map: &Node) {
             if command::is_command(command::bare(text)) {
                 input.command(line, text);
             } else {
-                input.left(line, format!("`{text}`: no command"), "write the command that finds it out");
+                input.omit(line, format!("`{text}`: no command"), "write the command that finds it out");
             }
         }
     }
 }
 
 /// Returns the strings of a value: the value itself, or the strings in a list or in a map of commands.
-fn texts(node: &Node) -> Vec<(u32, &str)> {
+fn texts(node: &TreeNode) -> Vec<(u32, &str)> {
     let own = node.text().map(|text| (node.place.offset, text));
     let in_list = node.items().iter().flat_map(|item| match item.text() {
         Some(text) => vec![(item.place.offset, text)],
@@ -265,22 +265,22 @@ fn texts(node: &Node) -> Vec<(u32, &str)> {
 }
 
 /// Says what nothing but the worker looks at.
-fn details(input: &mut Input<'_>, items: &[&Node], field: &str) {
+fn details(input: &mut Import<'_>, items: &[&TreeNode], field: &str) {
     let criteria = items.iter().find_map(|item| item.entry("acceptanceCriteria"));
     if let Some(entry) = criteria {
         let line = input.line(entry.place.offset);
         let what = "acceptance criteria are sentences: the worker reads them, and no program asks for them";
-        input.left(line, what, "add a command for what has to hold");
+        input.omit(line, what, "add a command for what has to hold");
     }
-    let mut told: Vec<&str> = Vec::new();
+    let mut reported: Vec<&str> = Vec::new();
     for entry in items.iter().flat_map(|item| item.entries()) {
         let name = plain(&entry.key);
         let is_known =
             entry.key == field || READ.contains(&name.as_str()) || COMMANDS.contains(&name.as_str());
-        if !is_known && !told.contains(&entry.key.as_str()) && told.len() < 20 {
-            told.push(&entry.key);
+        if !is_known && !reported.contains(&entry.key.as_str()) && reported.len() < 20 {
+            reported.push(&entry.key);
             let line = input.line(entry.place.offset);
-            input.left(line, format!("`{}` of a story", entry.key), TO_READ);
+            input.omit(line, format!("`{}` of a story", entry.key), TO_READ);
         }
     }
 }

@@ -14,15 +14,15 @@ fn import_in(
     bytes: &[u8],
     beside: &[(&str, &str)],
     wishes: &ImportOptions,
-) -> Result<Imported, Rejected> {
+) -> Result<ImportedWorkflow, LoadError> {
     let folder = tempfile::tempdir().expect("a scratch folder");
     for (name, text) in beside {
         let file = folder.path().join(name);
         fs::create_dir_all(file.parent().expect("a folder")).expect("the folder is ours");
         fs::write(file, text).expect("the folder is ours");
     }
-    let options = Options { workspace: folder.path().to_owned(), ..Options::default() };
-    import(&Source { path, bytes }, wishes, &options, &FileSystem)
+    let options = LoadOptions { workspace: folder.path().to_owned(), ..LoadOptions::default() };
+    import(&ImportSource { path, bytes }, wishes, &options, &FileSystem)
 }
 
 fn cargo() -> ImportOptions {
@@ -31,13 +31,13 @@ fn cargo() -> ImportOptions {
 }
 
 /// Shows what becomes of a file: the workflow, then what was carried over (`+`) and what was left (`-`).
-fn shown_of(found: Result<Imported, Rejected>) -> String {
+fn shown_of(found: Result<ImportedWorkflow, LoadError>) -> String {
     match found {
         Ok(imported) => {
             let remarks = |mark: char, remarks: &[ImportNote]| -> String {
                 remarks.iter().map(|remark| format!("{mark} {remark}\n")).collect()
             };
-            let Imported { kind, workflow, carried, left } = imported;
+            let ImportedWorkflow { kind, workflow, carried, left } = imported;
             format!("{kind}\n{workflow}{}{}", remarks('+', &carried), remarks('-', &left))
         }
         Err(rejected) => rejected.render(110),
@@ -171,8 +171,9 @@ fn stories_without_a_command_take_the_tests_of_the_project() {
 fn check_lists(text: &str, expected: &[&str]) {
     let shown = shown_of(import_in("prd.json", text.as_bytes(), &[], &cargo()));
     let lines = shown.lines().map(str::trim);
-    let wanted =
-        |line: &&str| ["checklist", "has to be true", "without a list"].iter().any(|it| line.contains(it));
+    let wanted = |line: &&str| {
+        ["checklist", "has to be true", "without a list"].iter().any(|words| line.contains(words))
+    };
     assert_eq!(lines.filter(wanted).collect::<Vec<_>>(), expected, "{shown}");
 }
 
@@ -222,7 +223,8 @@ fn every_list_of_open_work_is_asked_for() {
 fn a_plan_is_read_below_front_matter_and_underlined_headings() {
     let text = "---\ntitle: Dates\nmodel: x\n---\n\nDates for all\n=============\n\n- [ ] parse them\n\nRun `cargo fmt --check` after every change.\n\nTests\n-----\n\n```sh\ncargo test --all\n```\n\nNotes\n-----\n\n```sh\ncargo bench\n```\n";
     let shown = shown_of(import_in("plan.md", text.as_bytes(), &[], &ImportOptions::default()));
-    let wanted = |line: &&str| ["name:", "# plan.md", "+ ", "- plan"].iter().any(|it| line.contains(it));
+    let wanted =
+        |line: &&str| ["name:", "# plan.md", "+ ", "- plan"].iter().any(|start| line.contains(start));
     expect![[r#"
         name: "Dates for all"
         - "cargo test --all" # plan.md:17
@@ -539,7 +541,8 @@ fn the_command_of_a_ralph_loop_keeps_its_arguments() {
         let shown = shown_of(import_in("ralph.yml", text.as_bytes(), &[], &cargo()));
         let found = shown.lines().find_map(|line| line.trim().strip_prefix("command: "));
         // A comment says where it is from.
-        let found = found.and_then(|it| serde_json::Deserializer::from_str(it).into_iter::<String>().next());
+        let found =
+            found.and_then(|json| serde_json::Deserializer::from_str(json).into_iter::<String>().next());
         assert_eq!(found.expect("there is one").expect("a text in quotes"), want, "{shown}");
     }
 }
@@ -783,7 +786,7 @@ proptest! {
             Err(rejected) => {
                 prop_assert!(!rejected.complaints.is_empty());
                 // Complaints are about the input, never about the generated workflow.
-                prop_assert!(rejected.complaints.iter().all(|it| !it.file.ends_with("unstuck.yaml")), "{}", rejected);
+                prop_assert!(rejected.complaints.iter().all(|complaint| !complaint.file.ends_with("unstuck.yaml")), "{}", rejected);
             }
         }
     }
@@ -796,8 +799,8 @@ fn nothing_that_was_to_show_the_work_vanishes() {
     let stories = r#"{"maxIterations": 40, "model": "x", "rules": ["r"], "version": 2, "userStories": [{"id": 1, "passes": false}]}"#;
     let left = |path: &str, text: &str| {
         let imported = import_in(path, text.as_bytes(), &[], &cargo()).expect("it is good");
-        let said = imported.left.iter().map(|it| format!("{it}\n")).collect::<String>();
-        (said, imported.workflow)
+        let notes = imported.left.iter().map(|note| format!("{note}\n")).collect::<String>();
+        (notes, imported.workflow)
     };
     expect![[r#"
         PLAN.md:8: `npm run test:watch`: begins something that does not end; if it shows that the work is done, write it into the workflow
@@ -810,11 +813,11 @@ fn nothing_that_was_to_show_the_work_vanishes() {
     assert!(backend.contains("worker: CLIENT") && backend.contains("gemini"), "{backend}");
     let yaml = import_in("prd.yaml", b"stories:\n  - {id: 1, passes: false}\n", &[], &cargo());
     assert!(shown_of(yaml).contains("whether they pass is looked up in JSON"));
-    let (said, workflow) = left("prd.json", stories);
+    let (notes, workflow) = left("prd.json", stories);
     expect![[r#"
         prd.json:1: `model`; the worker can read it; nothing asks for it
         prd.json:1: `rules`; the worker can read it; nothing asks for it
     "#]]
-    .assert_eq(&said);
+    .assert_eq(&notes);
     assert!(workflow.contains("max_iterations: 40"), "{workflow}");
 }

@@ -2,11 +2,10 @@
 
 use unstuck_core::cost;
 use unstuck_core::id::Millis;
-use unstuck_core::plural;
 use unstuck_core::workflow::{WorkerKind, Workflow};
-use unstuck_document::diagnostic::named;
+use unstuck_document::diagnostic::quote_name;
 
-use super::input::{ImportOptions, ImportedWorker, Input};
+use super::options::{ImportOptions, ImportedWorker, one_line};
 use crate::workflow_file::to_yaml::{quoted, span};
 
 /// A workflow to be written.
@@ -22,23 +21,23 @@ pub(super) struct Draft {
     /// The bound of money, in millionths of a US dollar.
     pub micro_usd: Option<u64>,
     pub registry: Option<String>,
-    pub steps: Vec<Step>,
+    pub steps: Vec<DraftStep>,
 }
 
 /// A step of it.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct DraftStep {
     pub id: String,
     pub depends_on: Option<String>,
     pub instructions: String,
-    pub commands: Vec<Command>,
+    pub commands: Vec<DraftCommand>,
     pub max_iterations: u32,
     pub done: DoneCondition,
 }
 
 /// A command that has to pass.
 #[derive(Clone, Debug)]
-pub(super) struct Command {
+pub(super) struct DraftCommand {
     pub run: String,
     /// Place that names the command.
     pub from: String,
@@ -50,14 +49,14 @@ pub(super) enum DoneCondition {
     /// The worker claims that it is done.
     Claim,
     /// All items of these lists are done; this is a claim of the worker as well.
-    Checklists(Vec<Checklist>),
+    Checklists(Vec<DraftChecklist>),
     /// Requirements of a step of the registry.
     Registry { name: String, uv: Vec<String> },
 }
 
 /// A file with items.
 #[derive(Clone, Debug)]
-pub(super) struct Checklist {
+pub(super) struct DraftChecklist {
     pub path: String,
     pub pointer: Option<String>,
 }
@@ -67,23 +66,23 @@ const ITERATIONS_MAX: u32 = 200;
 const INDENT: &str = "      ";
 
 impl Draft {
-    pub fn new(source: &str, wishes: &ImportOptions) -> Self {
+    pub fn new(source: &str, choices: &ImportOptions) -> Self {
         Self {
             source: source.to_owned(),
             name: source.rsplit('/').next().unwrap_or(source).to_owned(),
-            works: wishes.with.clone().unwrap_or_else(|| ImportedWorker::Client("claude".to_owned())),
+            works: choices.with.clone().unwrap_or_else(|| ImportedWorker::Client("claude".to_owned())),
             names_worker: false,
             timeout: Workflow::DEFAULT_TIMEOUT,
             micro_usd: None,
             registry: None,
-            steps: vec![Step::new("work")],
+            steps: vec![DraftStep::new("work")],
         }
     }
 
     /// Names it, if there is a name.
     pub fn name(&mut self, name: Option<&str>) {
         const CHARS_MAX: usize = 60;
-        let name = name.map(super::input::shown).unwrap_or_default();
+        let name = name.map(one_line).unwrap_or_default();
         if !name.trim().is_empty() {
             self.name = name.trim().chars().take(CHARS_MAX).collect();
         }
@@ -94,22 +93,22 @@ impl Draft {
     }
 
     /// Says whether the worker tells what it spends: with a bound of money, a run of one that does not is refused.
-    pub fn tells_cost(&self) -> bool {
-        let tells =
-            |name: &str| unstuck_workers::all().any(|client| client.name == name && client.tells_cost());
-        matches!(&self.works, ImportedWorker::Client(name) if tells(name))
+    pub fn reports_cost(&self) -> bool {
+        let reports =
+            |name: &str| unstuck_workers::all().any(|client| client.name == name && client.reports_cost());
+        matches!(&self.works, ImportedWorker::Client(name) if reports(name))
     }
 
     /// Returns the first step: where there is one loop, it is that.
-    pub fn step(&mut self) -> &mut Step {
+    pub fn step(&mut self) -> &mut DraftStep {
         if self.steps.is_empty() {
-            self.steps.push(Step::new("work"));
+            self.steps.push(DraftStep::new("work"));
         }
         &mut self.steps[0]
     }
 }
 
-impl Step {
+impl DraftStep {
     pub fn new(id: &str) -> Self {
         Self {
             id: id.to_owned(),
@@ -128,29 +127,12 @@ impl Step {
     }
 }
 
-impl Input<'_> {
-    /// Takes a bound of iterations that is written as a number.
-    pub(super) fn iterations(&mut self, line: u32, count: &str) {
-        match count.parse::<u32>() {
-            Ok(count @ 2..) => {
-                self.draft.step().max_iterations = count;
-                self.carried(line, format!("{} at most", plural::count(count, "iteration")));
-            }
-            _ => self.left(
-                line,
-                format!("max_iterations = {count}"),
-                "a loop is bounded here by at least 2 iterations",
-            ),
-        }
-    }
-}
-
 /// Writes a workflow file.
-pub(super) fn written(draft: &Draft) -> String {
+pub(super) fn to_yaml(draft: &Draft) -> String {
     let mut lines = vec![
         format!(
             "# Written by `unstuck import {}`. Every key is in docs/workflow-reference.md;",
-            super::input::shown(&draft.source)
+            one_line(&draft.source)
         ),
         "# `unstuck check` says what is wrong with the file, and what it may cost.".to_owned(),
         format!("name: {}", quoted(&draft.name)),
@@ -159,7 +141,7 @@ pub(super) fn written(draft: &Draft) -> String {
     ];
     lines.extend(draft.micro_usd.map(|bound| {
         let bound = format!("max_usd: {}", cost::exact_dollars(bound));
-        if draft.tells_cost() {
+        if draft.reports_cost() {
             format!("{bound} # of all workers")
         } else {
             format!("# {bound} needs prices: docs/money.md")
@@ -168,8 +150,8 @@ pub(super) fn written(draft: &Draft) -> String {
     lines.extend(draft.registry.iter().map(|registry| format!("steps_registry: {}", quoted(registry))));
     lines.push("steps:".to_owned());
     for step in &draft.steps {
-        lines.push(format!("  {}:", named(&step.id)));
-        lines.extend(of_step(draft, step).into_iter().map(|line| format!("    {line}")));
+        lines.push(format!("  {}:", quote_name(&step.id)));
+        lines.extend(step_lines(draft, step).into_iter().map(|line| format!("    {line}")));
         if !step.instructions.is_empty() {
             lines.push(format!("    instructions: {}", text(&step.instructions)));
         }
@@ -177,7 +159,7 @@ pub(super) fn written(draft: &Draft) -> String {
     lines.join("\n") + "\n"
 }
 
-fn of_step(draft: &Draft, step: &Step) -> Vec<String> {
+fn step_lines(draft: &Draft, step: &DraftStep) -> Vec<String> {
     let mut lines = match &draft.works {
         ImportedWorker::Command(command) => vec![
             format!("worker: {}", WorkerKind::Command.as_str()),
@@ -198,7 +180,7 @@ fn of_step(draft: &Draft, step: &Step) -> Vec<String> {
             lines.push(format!("registry_step: {}", quoted(name)))
         }
         DoneCondition::Registry { name, uv } => {
-            let uv: Vec<String> = uv.iter().map(|name| format!("{}: \"\"", named(name))).collect();
+            let uv: Vec<String> = uv.iter().map(|name| format!("{}: \"\"", quote_name(name))).collect();
             lines.push(format!("registry_step: {{name: {}, uv: {{{}}}}}", quoted(name), uv.join(", ")));
         }
         DoneCondition::Claim => {
@@ -228,11 +210,11 @@ fn claim() -> [String; 3] {
     ]
 }
 
-fn check(commands: &[Command]) -> Vec<String> {
+fn check(commands: &[DraftCommand]) -> Vec<String> {
     let mut lines = vec!["completion_check:".to_owned(), "  commands:".to_owned()];
-    lines.extend(
-        commands.iter().map(|it| format!("    - {} # {}", quoted(&it.run), super::input::shown(&it.from))),
-    );
+    let line =
+        |command: &DraftCommand| format!("    - {} # {}", quoted(&command.run), one_line(&command.from));
+    lines.extend(commands.iter().map(line));
     lines.push("  observations: 2 # of what fails; what comes and goes is flaky".to_owned());
     lines.push(
         "  baseline: gate # what fails before the work begins is known, and no test may vanish".to_owned(),
@@ -240,17 +222,14 @@ fn check(commands: &[Command]) -> Vec<String> {
     lines
 }
 
-fn conditions(commands: &[Command], lists: &[Checklist]) -> Vec<String> {
-    let commands = commands.iter().map(|it| {
-        format!(
-            "  - {{validator: command, params: {{run: {}}}}} # {}",
-            quoted(&it.run),
-            super::input::shown(&it.from)
-        )
+fn conditions(commands: &[DraftCommand], lists: &[DraftChecklist]) -> Vec<String> {
+    let commands = commands.iter().map(|command| {
+        let (run, from) = (quoted(&command.run), one_line(&command.from));
+        format!("  - {{validator: command, params: {{run: {run}}}}} # {from}")
     });
     let lists = lists.iter().map(|list| {
-        let pointer =
-            list.pointer.as_ref().map(|it| format!(", pointer: {}", quoted(it))).unwrap_or_default();
+        let pointer = list.pointer.as_ref().map(|pointer| format!(", pointer: {}", quoted(pointer)));
+        let pointer = pointer.unwrap_or_default();
         format!("  - {{validator: checklist, params: {{path: {}{pointer}}}}}", quoted(&list.path))
     });
     let items: Vec<String> = commands.chain(lists).collect();

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use unstuck_core::text::fence;
 
-use super::Filled;
+use super::filled::Filled;
 
 /// Minimum length of a fence, in characters.
 const SHORTEST: usize = 3;
@@ -39,15 +39,15 @@ pub(super) fn lengthen(filled: Filled) -> String {
 }
 
 /// A fence of the template: its two runs of characters.
-struct Fence {
+struct TemplateFence {
     mark: char,
     open: Range<usize>,
     close: Option<Range<usize>>,
 }
 
 /// Finds the fences whose ends are text of the template.
-fn fences(text: &str, values: &[Range<usize>]) -> Vec<Fence> {
-    let mut fences: Vec<Fence> = Vec::new();
+fn fences(text: &str, values: &[Range<usize>]) -> Vec<TemplateFence> {
+    let mut fences: Vec<TemplateFence> = Vec::new();
     let mut inside = false;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
@@ -66,7 +66,7 @@ fn fences(text: &str, values: &[Range<usize>]) -> Vec<Fence> {
                 inside = false;
             }
         } else if mark == '~' || !rest.contains('`') || touches(values, run.end..line_end) {
-            fences.push(Fence { mark, open: run, close: None });
+            fences.push(TemplateFence { mark, open: run, close: None });
             inside = true;
         }
     }

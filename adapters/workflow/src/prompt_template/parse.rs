@@ -4,26 +4,55 @@
 //! hold nothing but a block, with no way to have it back: its tree has neither that text nor its place. docs/registry.md
 //! has what else was tried.
 
-use unstuck_document::diagnostic::quoted;
-use unstuck_document::type_check::nearest;
+use std::collections::BTreeSet;
 
-use super::{Names, Problem};
+use unstuck_document::{nearest, quote};
+
+/// A problem of a template, with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateProblem {
+    /// Where it begins, in bytes from the start of the text.
+    pub offset: usize,
+    /// The first line is 1.
+    pub line: usize,
+    /// The first character of a line is 1.
+    pub column: usize,
+    /// The problem.
+    pub what: String,
+    /// How to fix it.
+    pub help: String,
+}
+
+impl std::fmt::Display for TemplateProblem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}: {}; {}", self.line, self.column, self.what, self.help)
+    }
+}
+
+/// Which names a template may use.
+#[derive(Clone, Copy, Debug)]
+pub enum AllowedNames<'a> {
+    /// Any: a template that was checked before.
+    Any,
+    /// These.
+    Only(&'a BTreeSet<String>),
+}
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum TemplateNode {
     /// Text, in which single braces may be variables.
     Text(String),
     /// Two braces that are just that.
     Braces,
-    Value(Path),
-    Each(Path, Vec<Self>),
-    If(Path, Vec<Self>, Vec<Self>),
+    Value(ValuePath),
+    Each(ValuePath, Vec<Self>),
+    If(ValuePath, Vec<Self>, Vec<Self>),
 }
 
 /// The name in a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Path {
+pub(super) enum ValuePath {
     /// A name, and the fields below it.
     Name(Vec<String>),
     /// The item of the innermost list, or a field of it.
@@ -37,7 +66,7 @@ const LEVELS_MAX: usize = 50;
 /// After so many problems the rest is not looked at.
 const PROBLEMS_MAX: usize = 100;
 
-pub(super) fn parse(text: &str, names: Names<'_>) -> Result<Vec<Node>, Vec<Problem>> {
+pub(super) fn parse(text: &str, names: AllowedNames<'_>) -> Result<Vec<TemplateNode>, Vec<TemplateProblem>> {
     let mut parser = Parser { text, names, done: Vec::new(), open: Vec::new(), problems: Vec::new() };
     parser.run();
     if parser.problems.is_empty() {
@@ -49,14 +78,14 @@ pub(super) fn parse(text: &str, names: Names<'_>) -> Result<Vec<Node>, Vec<Probl
 }
 
 /// A block whose end has not been found yet.
-struct Open {
+struct OpenBlock {
     kind: Block,
-    path: Path,
+    path: ValuePath,
     offset: usize,
     /// The text before it.
-    before: Vec<Node>,
+    before: Vec<TemplateNode>,
     /// Nodes for a true condition; set when `else` was found.
-    yes: Option<Vec<Node>>,
+    yes: Option<Vec<TemplateNode>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,11 +105,11 @@ impl Block {
 
 struct Parser<'a> {
     text: &'a str,
-    names: Names<'a>,
+    names: AllowedNames<'a>,
     /// The nodes of the innermost open block.
-    done: Vec<Node>,
-    open: Vec<Open>,
-    problems: Vec<Problem>,
+    done: Vec<TemplateNode>,
+    open: Vec<OpenBlock>,
+    problems: Vec<TemplateProblem>,
 }
 
 impl<'a> Parser<'a> {
@@ -89,18 +118,15 @@ impl<'a> Parser<'a> {
         while let Some(start) = self.text[at..].find("{{").map(|found| at + found) {
             if let Some(before) = self.text[at..start].strip_suffix('\\') {
                 self.add_text(before);
-                self.done.push(Node::Braces);
+                self.done.push(TemplateNode::Braces);
                 at = start + 2;
                 continue;
             }
             self.add_text(&self.text[at..start]);
             let inner = start + 2;
             let Some(length) = self.text[inner..].find("}}") else {
-                self.problem(
-                    start,
-                    "a placeholder that is not closed",
-                    "close it with }}, or write \\{{ for two braces",
-                );
+                let help = "close it with }}, or write \\{{ for two braces";
+                self.problem(start, "a placeholder that is not closed", help);
                 return self.close_all();
             };
             self.tag(start, &self.text[inner..inner + length]);
@@ -115,7 +141,7 @@ impl<'a> Parser<'a> {
 
     fn add_text(&mut self, text: &str) {
         if !text.is_empty() {
-            self.done.push(Node::Text(text.to_owned()));
+            self.done.push(TemplateNode::Text(text.to_owned()));
         }
     }
 
@@ -151,7 +177,7 @@ impl<'a> Parser<'a> {
             None if tag == "else" => self.turn(start),
             None => {
                 if let Some(path) = self.path(start, tag) {
-                    self.done.push(Node::Value(path));
+                    self.done.push(TemplateNode::Value(path));
                 }
             }
         }
@@ -162,17 +188,17 @@ impl<'a> Parser<'a> {
             self.problem(offset, &format!("blocks are nested deeper than {LEVELS_MAX} levels"), "use fewer");
         }
         // With a stand-in, so that the end of the block is no second problem.
-        let path = self.path(offset, path).unwrap_or(Path::Name(Vec::new()));
+        let path = self.path(offset, path).unwrap_or(ValuePath::Name(Vec::new()));
         let before = std::mem::take(&mut self.done);
-        self.open.push(Open { kind, path, offset, before, yes: None });
+        self.open.push(OpenBlock { kind, path, offset, before, yes: None });
     }
 
     fn turn(&mut self, offset: usize) {
         match self.open.last_mut() {
-            Some(Open { kind: Block::If, yes: yes @ None, .. }) => {
+            Some(OpenBlock { kind: Block::If, yes: yes @ None, .. }) => {
                 *yes = Some(std::mem::take(&mut self.done))
             }
-            Some(Open { kind: Block::If, .. }) => {
+            Some(OpenBlock { kind: Block::If, .. }) => {
                 self.problem(offset, "a second {{else}}", "a condition has one at most")
             }
             _ => self.problem(
@@ -204,12 +230,12 @@ impl<'a> Parser<'a> {
     }
 
     /// Puts a block that has ended where it belongs.
-    fn finish(&mut self, open: Open) {
+    fn finish(&mut self, open: OpenBlock) {
         let inner = std::mem::replace(&mut self.done, open.before);
         self.done.push(match (open.kind, open.yes) {
-            (Block::Each, _) => Node::Each(open.path, inner),
-            (Block::If, Some(yes)) => Node::If(open.path, yes, inner),
-            (Block::If, None) => Node::If(open.path, inner, Vec::new()),
+            (Block::Each, _) => TemplateNode::Each(open.path, inner),
+            (Block::If, Some(yes)) => TemplateNode::If(open.path, yes, inner),
+            (Block::If, None) => TemplateNode::If(open.path, inner, Vec::new()),
         });
     }
 
@@ -223,7 +249,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads what a placeholder names; says what is wrong with it.
-    fn path(&mut self, offset: usize, text: &str) -> Option<Path> {
+    fn path(&mut self, offset: usize, text: &str) -> Option<ValuePath> {
         match self.read(text) {
             Ok(path) => Some(path),
             Err((what, help)) => {
@@ -233,36 +259,36 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn read(&self, text: &str) -> Result<Path, (String, String)> {
+    fn read(&self, text: &str) -> Result<ValuePath, (String, String)> {
         let in_list = self.open.iter().any(|open| open.kind == Block::Each);
         let outside = |name: &str| {
             let help = "it means something between {{#each list}} and {{/each}} only".to_owned();
             Err((format!("{{{{{name}}}}} outside of a list"), help))
         };
         if text == "@index" {
-            return if in_list { Ok(Path::Index) } else { outside(text) };
+            return if in_list { Ok(ValuePath::Index) } else { outside(text) };
         }
         let segments: Vec<String> = text.split('.').map(str::to_owned).collect();
         if !segments.iter().all(|segment| is_name(segment)) {
             let help =
                 "a placeholder is a name such as {{summary}} or {{this.file}}; write \\{{ for two braces";
-            return Err((format!("{} is not a name", quoted(text)), help.to_owned()));
+            return Err((format!("{} is not a name", quote(text)), help.to_owned()));
         }
         match segments.split_first() {
             Some((first, fields)) if first == "this" => {
                 if in_list {
-                    Ok(Path::This(fields.to_vec()))
+                    Ok(ValuePath::This(fields.to_vec()))
                 } else {
                     outside(text)
                 }
             }
-            Some((first, _)) => self.known(first).map(|()| Path::Name(segments)),
+            Some((first, _)) => self.check_known(first).map(|()| ValuePath::Name(segments)),
             None => outside(text),
         }
     }
 
-    fn known(&self, name: &str) -> Result<(), (String, String)> {
-        let Names::Only(known) = self.names else { return Ok(()) };
+    fn check_known(&self, name: &str) -> Result<(), (String, String)> {
+        let AllowedNames::Only(known) = self.names else { return Ok(()) };
         if known.contains(name) {
             return Ok(());
         }
@@ -277,7 +303,8 @@ impl<'a> Parser<'a> {
         let before = &self.text[..offset];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        self.problems.push(Problem { offset, line, column, what: what.to_owned(), help: help.to_owned() });
+        let (what, help) = (what.to_owned(), help.to_owned());
+        self.problems.push(TemplateProblem { offset, line, column, what, help });
     }
 }
 

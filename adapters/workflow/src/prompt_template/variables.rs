@@ -1,8 +1,11 @@
 //! Single braces: `{uv-name}`, `{input_text}`, and `{name}` for the names that a file declares itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Filled, Texts};
+use super::filled::Filled;
+
+/// Values of variables by their names.
+type Texts = BTreeMap<String, String>;
 
 /// The values for single braces. Other text in single braces stays as it is.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +20,7 @@ pub struct Variables<'a> {
 
 impl<'a> Variables<'a> {
     /// Returns variables with values for `{uv-name}` only.
-    pub const fn of(uv: &'a Texts) -> Self {
+    pub const fn from_uv(uv: &'a Texts) -> Self {
         Self { uv, input_text: None, custom: &[] }
     }
 
@@ -31,11 +34,11 @@ impl<'a> Variables<'a> {
         value.map(String::as_str)
     }
 
-    fn value(&self, variable: &Variable<'_>) -> Option<&'a str> {
+    fn value(&self, variable: &BraceVariable<'_>) -> Option<&'a str> {
         match variable {
-            Variable::Uv(name) => self.uv(name),
-            Variable::Other("input_text") => self.input_text,
-            Variable::Other(name) => self.uv(name).filter(|_| self.custom.iter().any(|it| it == name)),
+            BraceVariable::Uv(name) => self.uv(name),
+            BraceVariable::Other("input_text") => self.input_text,
+            BraceVariable::Other(name) => self.uv(name).filter(|_| self.custom.iter().any(|own| own == name)),
         }
     }
 }
@@ -45,33 +48,33 @@ impl<'a> Variables<'a> {
 /// # Errors
 ///
 /// The names of `{uv-name}` that have no value.
-pub fn plain(text: &str, given: &Variables<'_>) -> Result<String, Vec<String>> {
-    let missing = given.missing(&variables(text));
-    if missing.is_empty() { Ok(substitute(text, given)) } else { Err(missing) }
+pub fn plain(text: &str, values: &Variables<'_>) -> Result<String, Vec<String>> {
+    let missing = values.missing(&variables(text));
+    if missing.is_empty() { Ok(substitute(text, values)) } else { Err(missing) }
 }
 
 /// Fills single braces; what has no value stays as it is.
-pub fn substitute(text: &str, given: &Variables<'_>) -> String {
+pub fn substitute(text: &str, values: &Variables<'_>) -> String {
     let mut filled = Filled::default();
-    fill(text, given, &mut filled);
+    fill(text, values, &mut filled);
     filled.text
 }
 
 /// Returns the names of `{uv-name}` in a text, each once, in their order.
 pub fn variables(text: &str) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let names = found(text).filter_map(|(_, _, variable)| match variable {
-        Variable::Uv(name) => Some(name),
-        Variable::Other(_) => None,
+    let names = find_variables(text).filter_map(|(_, _, variable)| match variable {
+        BraceVariable::Uv(name) => Some(name),
+        BraceVariable::Other(_) => None,
     });
     names.filter(|name| seen.insert(*name)).map(str::to_owned).collect()
 }
 
 /// Appends a text of the template, with its variables filled.
-pub(super) fn fill(text: &str, given: &Variables<'_>, filled: &mut Filled) {
+pub(super) fn fill(text: &str, values: &Variables<'_>, filled: &mut Filled) {
     let mut done = 0;
-    for (start, end, variable) in found(text) {
-        if let Some(value) = given.value(&variable) {
+    for (start, end, variable) in find_variables(text) {
+        if let Some(value) = values.value(&variable) {
             filled.literal(&text[done..start]);
             filled.value(value);
             done = end;
@@ -80,13 +83,13 @@ pub(super) fn fill(text: &str, given: &Variables<'_>, filled: &mut Filled) {
     filled.literal(&text[done..]);
 }
 
-enum Variable<'t> {
+enum BraceVariable<'t> {
     Uv(&'t str),
     Other(&'t str),
 }
 
 /// Finds everything in single braces that could be a variable: where it begins and ends, and which.
-fn found(text: &str) -> impl Iterator<Item = (usize, usize, Variable<'_>)> {
+fn find_variables(text: &str) -> impl Iterator<Item = (usize, usize, BraceVariable<'_>)> {
     text.match_indices('{').filter_map(|(start, _)| {
         let rest = &text[start + 1..];
         let length =
@@ -97,8 +100,8 @@ fn found(text: &str) -> impl Iterator<Item = (usize, usize, Variable<'_>)> {
         }
         let variable = match name.strip_prefix("uv-") {
             Some("") => return None,
-            Some(name) => Variable::Uv(name),
-            None => Variable::Other(name),
+            Some(name) => BraceVariable::Uv(name),
+            None => BraceVariable::Other(name),
         };
         Some((start, start + length + 2, variable))
     })

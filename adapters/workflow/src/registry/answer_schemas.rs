@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use unstuck_core::completion::{AnswerFormat, Form, LaterAnswer};
+use unstuck_core::completion::{AnswerFormat, AnswerSchema, LaterAnswer};
 
-use crate::schema::{excluded, together};
+use crate::schema::{excluded_property, together};
 
 /// The requirements of one entry of a registry.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct StepAnswer {
     pub(super) format: AnswerFormat,
     /// The schema before its objects were closed.
     pub(super) open: Option<Value>,
@@ -32,38 +32,38 @@ pub(super) struct AnswerSchemas {
 ///
 /// The problem and its remedy, if no answer could meet two of the requirements.
 pub(super) fn forms(
-    first: Option<&Answer>,
-    later: Option<Option<&Answer>>,
-    end: Option<&Answer>,
+    first: Option<&StepAnswer>,
+    later: Option<Option<&StepAnswer>>,
+    end: Option<&StepAnswer>,
 ) -> Result<AnswerSchemas, (String, String)> {
     let Some(end) = end else {
-        let format = |it: Option<&Answer>| it.map(|it| it.format.clone());
+        let format = |step: Option<&StepAnswer>| step.map(|answer| answer.format.clone());
         return Ok(AnswerSchemas {
-            later: later_of(format(first), later.map(format)),
+            later: later_answer(format(first), later.map(format)),
             first: format(first),
             last: None,
         });
     };
-    let asked: Vec<&Answer> = [first, later.flatten()].into_iter().flatten().collect();
+    let answers: Vec<&StepAnswer> = [first, later.flatten()].into_iter().flatten().collect();
     let refused: Vec<String> =
-        asked.iter().filter_map(|own| excluded(end.open.as_ref()?, own.open.as_ref()?)).collect();
-    if let Some(name) = refused.first().filter(|_| refused.len() == asked.len()) {
+        answers.iter().filter_map(|own| excluded_property(end.open.as_ref()?, own.open.as_ref()?)).collect();
+    if let Some(name) = refused.first().filter(|_| refused.len() == answers.len()) {
         let what = format!(
             "no answer can declare completion: {} requires \"{name}\", and {} allows no such property",
             source(end),
-            asked.first().map(|it| source(it)).unwrap_or_default(),
+            answers.first().map(|answer| source(answer)).unwrap_or_default(),
         );
         return Err((what, format!("add {name} to the properties of the other schema")));
     }
-    let beside_end = |own: Option<&Answer>| Some(beside(own, end));
+    let with_end = |own: Option<&StepAnswer>| Some(combine_with_end(own, end));
     Ok(AnswerSchemas {
-        later: later_of(beside_end(first), later.map(beside_end)),
-        first: beside_end(first),
-        last: Some(last(&asked, end)),
+        later: later_answer(with_end(first), later.map(with_end)),
+        first: with_end(first),
+        last: Some(last(&answers, end)),
     })
 }
 
-fn later_of(first: Option<AnswerFormat>, later: Option<Option<AnswerFormat>>) -> LaterAnswer {
+fn later_answer(first: Option<AnswerFormat>, later: Option<Option<AnswerFormat>>) -> LaterAnswer {
     match later {
         None => LaterAnswer::Same,
         Some(later) if later == first => LaterAnswer::Same,
@@ -76,10 +76,10 @@ fn later_of(first: Option<AnswerFormat>, later: Option<Option<AnswerFormat>>) ->
 ///
 /// If only the end requires a schema, an intermediate answer may be any object. It has to be an object, so that it can
 /// declare the work complete.
-fn beside(own: Option<&Answer>, end: &Answer) -> AnswerFormat {
+fn combine_with_end(own: Option<&StepAnswer>, end: &StepAnswer) -> AnswerFormat {
     let Some(own) = own else {
         let form = match &end.format.form {
-            Form::Json { schema: Some(_), .. } => Form::Json {
+            AnswerSchema::Json { schema: Some(_), .. } => AnswerSchema::Json {
                 schema: Some(json!({"type": "object"})),
                 source: "any object".to_owned(),
                 digests: BTreeMap::new(),
@@ -95,9 +95,9 @@ fn beside(own: Option<&Answer>, end: &Answer) -> AnswerFormat {
 }
 
 /// Returns the form of an answer that declares completion, closed together with the other required forms.
-fn last(asked: &[&Answer], end: &Answer) -> AnswerFormat {
+fn last(answers: &[&StepAnswer], end: &StepAnswer) -> AnswerFormat {
     let Some(open) = &end.open else { return end.format.clone() };
-    let others = asked.iter().filter_map(|it| it.open.as_ref());
+    let others = answers.iter().filter_map(|answer| answer.open.as_ref());
     match others.cloned().reduce(|first, second| together(&first, &second).0) {
         Some(other) => with_schema(&end.format, together(open, &other).0),
         None => end.format.clone(),
@@ -106,17 +106,17 @@ fn last(asked: &[&Answer], end: &Answer) -> AnswerFormat {
 
 fn with_schema(format: &AnswerFormat, closed: Value) -> AnswerFormat {
     let form = match &format.form {
-        Form::Json { source, digests, .. } => {
-            Form::Json { schema: Some(closed), source: source.clone(), digests: digests.clone() }
+        AnswerSchema::Json { source, digests, .. } => {
+            AnswerSchema::Json { schema: Some(closed), source: source.clone(), digests: digests.clone() }
         }
-        form @ Form::TextPattern(_) => form.clone(),
+        form @ AnswerSchema::TextPattern(_) => form.clone(),
     };
     AnswerFormat { form, ..format.clone() }
 }
 
-fn source(answer: &Answer) -> &str {
+fn source(answer: &StepAnswer) -> &str {
     match &answer.format.form {
-        Form::Json { source, .. } => source,
-        Form::TextPattern(pattern) => pattern,
+        AnswerSchema::Json { source, .. } => source,
+        AnswerSchema::TextPattern(pattern) => pattern,
     }
 }

@@ -4,34 +4,37 @@ use std::path::Path;
 
 use serde_json::Value;
 use unstuck_core::completion::{
-    Checklist, Extractor, GIT_STATUS, Pattern, Phase, Run, SuccessWhen, Validator, check_pointer,
+    Checklist, Extractor, FailurePattern, GIT_STATUS, SuccessWhen, Timing, Validator, ValidatorKind,
+    check_pointer,
 };
 
-use super::load::{TIMEOUT, near_or_list};
-use super::{RegistryError, load};
+use super::load::{self, TIMEOUT, near_or_list};
+use super::parts::RegistryError;
 use crate::prompt_template::Params;
-use crate::test_command::{self, Project};
+use crate::test_command::{self, ProjectDir};
 
 /// Their names, in the order in which a project is to ask them: the cheap ones first, so that no test has to run before
 /// it is known that a file is not committed or not formatted.
 pub const NAMES: &[&str] = &["git-clean", "format-check", "lint-check", "type-check", "tests-pass"];
 
-/// Names of those that their parameters describe; see [`of_params`].
+/// Names of those that their parameters describe; see [`from_params`].
 pub const DESCRIBED: &[&str] = &["files", "command", "checklist"];
 
 /// Returns the validator with this name that is described by its parameters alone: `files` with `paths`, `checklist`
 /// with `path` and, for JSON, `pointer`, and `command` with `run`. `None` if it is none of them.
-pub fn of_params(name: &str, params: &Params) -> Option<Result<Validator, RegistryError>> {
+pub fn from_params(name: &str, params: &Params) -> Option<Result<Validator, RegistryError>> {
     let text = |param: &str| params.get(param).and_then(Value::as_str).map(str::to_owned);
     if name == "command" {
         return Some(
             text("run")
-                .map(of_command)
+                .map(from_command)
                 .ok_or_else(|| RegistryError::new("command has no command line", "write params: {run: ..}")),
         );
     }
     let (run, description) = match (name, text("path")) {
-        ("files", _) if params.contains_key("paths") => (Run::Files(Vec::new()), "Files are missing"),
+        ("files", _) if params.contains_key("paths") => {
+            (ValidatorKind::Files(Vec::new()), "Files are missing")
+        }
         ("checklist", Some(path)) => {
             let pointer = text("pointer");
             if let Some(Err(why)) = pointer.as_deref().map(check_pointer) {
@@ -40,7 +43,7 @@ pub fn of_params(name: &str, params: &Params) -> Option<Result<Validator, Regist
                     load::POINTER,
                 )));
             }
-            (Run::Checklist(Checklist { path, pointer }), "Items are not done")
+            (ValidatorKind::Checklist(Checklist { path, pointer }), "Items are not done")
         }
         ("files", _) => {
             return Some(Err(RegistryError::new("files has no paths", "write params: {paths: [..]}")));
@@ -50,13 +53,13 @@ pub fn of_params(name: &str, params: &Params) -> Option<Result<Validator, Regist
         }
         _ => return None,
     };
-    Some(Ok(Validator { success_when: None, ..of(name, run, description, &[]) }))
+    Some(Ok(Validator { success_when: None, ..new_validator(name, run, description, &[]) }))
 }
 
 /// Returns a validator that is a command line; its name is that, so that several can stand side by side.
-fn of_command(run: String) -> Validator {
+fn from_command(run: String) -> Validator {
     let extract = &[("failedTests", Extractor::FailedTests), ("errorOutput", Extractor::ErrorOutput)];
-    let validator = of(&run, Run::Command(run.clone()), "A command fails", extract);
+    let validator = new_validator(&run, ValidatorKind::Command(run.clone()), "A command fails", extract);
     Validator { success_when: Some(SuccessWhen::ExitCode(vec![0])), ..validator }
 }
 
@@ -70,27 +73,33 @@ pub fn validator(name: &str, root: &Path) -> Result<Validator, RegistryError> {
         let help = near_or_list(name, NAMES.iter().copied());
         RegistryError::new(format!("there is no validator \"{name}\""), help)
     })?;
-    let command = (kind.command)(&Project { root }).ok_or_else(|| {
+    let command = (kind.command)(&ProjectDir { root }).ok_or_else(|| {
         let help = "define the validator in a steps registry, with the command that checks it";
         RegistryError::new(format!("no file of the project says which command is {name}"), help)
     })?;
     // It exits with 0 whatever it finds, and prints it.
     let success_when =
         if command == GIT_STATUS { SuccessWhen::Empty } else { SuccessWhen::ExitCode(vec![0]) };
-    let run = Run::Command(command);
-    Ok(Validator { success_when: Some(success_when), ..of(name, run, kind.description, kind.extract) })
+    let run = ValidatorKind::Command(command);
+    let validator = new_validator(name, run, kind.description, kind.extract);
+    Ok(Validator { success_when: Some(success_when), ..validator })
 }
 
-fn of(name: &str, run: Run, description: &str, extract: &[(&str, Extractor)]) -> Validator {
+fn new_validator(
+    name: &str,
+    run: ValidatorKind,
+    description: &str,
+    extract: &[(&str, Extractor)],
+) -> Validator {
     Validator {
         name: name.to_owned(),
         run,
         success_when: None,
         exit_codes: vec![0],
-        phase: Phase::AfterWork,
+        phase: Timing::AfterWork,
         timeout: TIMEOUT,
         recoverable: true,
-        pattern: Pattern {
+        pattern: FailurePattern {
             name: name.to_owned(),
             description: description.to_owned(),
             params: extract.iter().map(|(param, _)| (*param).to_owned()).collect(),
@@ -101,10 +110,10 @@ fn of(name: &str, run: Run, description: &str, extract: &[(&str, Extractor)]) ->
     }
 }
 
-struct Kind {
+struct BuiltinKind {
     name: &'static str,
     description: &'static str,
-    command: fn(&Project<'_>) -> Option<String>,
+    command: fn(&ProjectDir<'_>) -> Option<String>,
     extract: &'static [(&'static str, Extractor)],
 }
 
@@ -117,20 +126,20 @@ fn is_in_repository(folder: &Path) -> bool {
     folder.ancestors().any(|folder| folder.join(".git").exists())
 }
 
-const KINDS: &[Kind] = &[
-    Kind {
+const KINDS: &[BuiltinKind] = &[
+    BuiltinKind {
         name: "git-clean",
         description: "Work is not committed",
         command: |project| is_in_repository(project.root).then(|| GIT_STATUS.to_owned()),
         extract: &[("changedFiles", Extractor::ChangedFiles), ("untrackedFiles", Extractor::UntrackedFiles)],
     },
-    Kind {
+    BuiltinKind {
         name: "tests-pass",
         description: "Tests fail",
         command: |project| test_command::detect(project.root).into_iter().next().map(|found| found.command),
         extract: &[("failedTests", Extractor::FailedTests), ("errorOutput", Extractor::ErrorOutput)],
     },
-    Kind {
+    BuiltinKind {
         name: "type-check",
         description: "The project does not compile, or its types do not fit",
         command: |project| {
@@ -140,18 +149,18 @@ const KINDS: &[Kind] = &[
         },
         extract: &[("errors", Extractor::TypeErrors), ("files", Extractor::Files)],
     },
-    Kind {
+    BuiltinKind {
         name: "lint-check",
         description: "The linter complains",
         command: |project| {
             script(project, &["lint"])
-                .filter(|_| !mends(project, "lint"))
+                .filter(|_| !edits_files(project, "lint"))
                 .or_else(|| first(project, LINTS))
                 .or_else(|| target(project, &["lint"]))
         },
         extract: &[("errors", Extractor::LintErrors), ("files", Extractor::LintFiles)],
     },
-    Kind {
+    BuiltinKind {
         name: "format-check",
         description: "Files are not formatted",
         command: |project| {
@@ -166,9 +175,9 @@ const KINDS: &[Kind] = &[
 /// A file of a project, the text that it has to contain, and the resulting command; the most specific first.
 /// Programs of a JavaScript project are called where they are installed: `npx` would download any package that has the
 /// name of a missing program.
-type Rule = (&'static str, &'static str, &'static str);
+type CommandRule = (&'static str, &'static str, &'static str);
 
-const TYPES: &[Rule] = &[
+const TYPES: &[CommandRule] = &[
     ("Cargo.toml", "[workspace", "cargo check --workspace --all-targets"),
     ("Cargo.toml", "", "cargo check --all-targets"),
     ("go.mod", "", "go vet ./..."),
@@ -182,7 +191,7 @@ const TYPES: &[Rule] = &[
     ("pyproject.toml", "[tool.pyright", "pyright"),
 ];
 
-const LINTS: &[Rule] = &[
+const LINTS: &[CommandRule] = &[
     ("Cargo.toml", "[workspace", "cargo clippy --workspace --all-targets -- -D warnings"),
     ("Cargo.toml", "", "cargo clippy --all-targets -- -D warnings"),
     (".golangci.yml", "", "golangci-lint run"),
@@ -198,7 +207,7 @@ const LINTS: &[Rule] = &[
     ("setup.cfg", "[flake8", "flake8"),
 ];
 
-const FORMATS: &[Rule] = &[
+const FORMATS: &[CommandRule] = &[
     ("Cargo.toml", "", "cargo fmt --check"),
     ("go.mod", "", GOFMT),
     ("deno.json", "", "deno fmt --check"),
@@ -211,12 +220,12 @@ const FORMATS: &[Rule] = &[
     ("pyproject.toml", "[tool.ruff", "ruff format --check ."),
 ];
 
-fn first(project: &Project<'_>, rules: &[Rule]) -> Option<String> {
+fn first(project: &ProjectDir<'_>, rules: &[CommandRule]) -> Option<String> {
     let holds = |file: &str, text: &str| {
         if text.is_empty() {
             project.has(file)
         } else {
-            project.text(file).is_some_and(|it| it.contains(text))
+            project.text(file).is_some_and(|content| content.contains(text))
         }
     };
     let (_, _, command) = rules.iter().find(|(file, text, _)| holds(file, text))?;
@@ -229,25 +238,25 @@ fn first(project: &Project<'_>, rules: &[Rule]) -> Option<String> {
 const PYTHON: &[&str] = &["black", "flake8", "mypy", "pyright", "ruff"];
 
 /// Returns the command for the first of these targets that a Makefile has.
-fn target(project: &Project<'_>, names: &[&str]) -> Option<String> {
+fn target(project: &ProjectDir<'_>, names: &[&str]) -> Option<String> {
     let found = names.iter().find_map(|name| project.with_target(test_command::MAKEFILES, "make", name));
-    found.map(|it| it.command)
+    found.map(|test| test.command)
 }
 
 /// Returns the command for the first of these scripts that `package.json` has, by the package manager of the project.
-fn script(project: &Project<'_>, names: &[&str]) -> Option<String> {
+fn script(project: &ProjectDir<'_>, names: &[&str]) -> Option<String> {
     let scripts = scripts(project);
     let name = names.iter().find(|name| scripts[**name].is_string())?;
     Some(format!("{} run {name}", test_command::package_manager(project)))
 }
 
 /// Returns the scripts of `package.json`, or null if there are none.
-fn scripts(project: &Project<'_>) -> Value {
+fn scripts(project: &ProjectDir<'_>) -> Value {
     project.json("package.json").map(|manifest| manifest["scripts"].clone()).unwrap_or_default()
 }
 
 /// Returns whether a script changes files or runs forever. A validator must not edit the work.
-fn mends(project: &Project<'_>, name: &str) -> bool {
+fn edits_files(project: &ProjectDir<'_>, name: &str) -> bool {
     let scripts = scripts(project);
     let mut words = scripts[name].as_str().unwrap_or_default().split_whitespace();
     words.any(|word| matches!(word, "--fix" | "--write" | "--watch" | "-w"))

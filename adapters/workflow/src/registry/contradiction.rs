@@ -1,7 +1,7 @@
 //! The table of claims and evidence in the next prompt, for an answer that the evidence contradicts.
 
 use serde_json::Value;
-use unstuck_core::judge::declaration::{Declaration, short};
+use unstuck_core::judge::declared_status::{DeclaredStatus, short};
 
 /// The flags of `validation`, the validators of the same subject, and how the names of its evidence begin.
 const SUBJECTS: &[(&str, &str, &str)] = &[
@@ -14,7 +14,7 @@ const SUBJECTS: &[(&str, &str, &str)] = &[
 
 /// The result of a validator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finding<'a> {
+pub struct ValidatorFinding<'a> {
     /// The name of the validator.
     pub validator: &'a str,
     /// It passed.
@@ -24,7 +24,7 @@ pub struct Finding<'a> {
 }
 
 /// The claim of an answer about one validator.
-struct Claim {
+struct ValidatorClaim {
     /// The validator of the same subject.
     validator: &'static str,
     /// The flag of `validation`.
@@ -34,14 +34,14 @@ struct Claim {
 }
 
 /// Reads the flags of `validation` and the texts of `evidence`.
-fn claims(answer: &Value) -> Vec<Claim> {
+fn claims(answer: &Value) -> Vec<ValidatorClaim> {
     let flag = |name| answer.get("validation")?.get(name)?.as_bool();
     let evidence = |beginning: &str| {
         let fields = answer.get("evidence")?.as_object()?;
         let (_, value) = fields.iter().find(|(name, _)| name.to_lowercase().starts_with(beginning))?;
         Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     };
-    let claims = SUBJECTS.iter().map(|(name, validator, beginning)| Claim {
+    let claims = SUBJECTS.iter().map(|(name, validator, beginning)| ValidatorClaim {
         validator,
         passed: flag(name),
         evidence: evidence(beginning),
@@ -53,14 +53,15 @@ fn claims(answer: &Value) -> Vec<Claim> {
 ///
 /// They disagree if completion was declared and a validator failed, or if a flag of `validation` says that a failed
 /// validator passed.
-pub fn contradiction(answer: &Value, findings: &[Finding<'_>]) -> Option<String> {
-    let declared = Declaration::of(answer) == Declaration::Complete;
+pub fn contradiction(answer: &Value, findings: &[ValidatorFinding<'_>]) -> Option<String> {
+    let declared = DeclaredStatus::from_answer(answer) == DeclaredStatus::Complete;
     let claims = claims(answer);
-    let claim = |finding: &Finding<'_>| claims.iter().find(|claim| claim.validator == finding.validator);
-    let claimed = |finding: &Finding<'_>| claim(finding).is_some_and(|claim| claim.passed == Some(true));
-    let against = findings.iter().filter(|finding| !finding.passed && (declared || claimed(finding)));
-    let against: Vec<(&Finding<'_>, Option<&Claim>)> =
-        against.map(|finding| (finding, claim(finding))).collect();
+    let claim = |validator: &str| claims.iter().find(|claim| claim.validator == validator);
+    let claimed = |validator: &str| claim(validator).is_some_and(|claim| claim.passed == Some(true));
+    let against =
+        findings.iter().filter(|finding| !finding.passed && (declared || claimed(finding.validator)));
+    let against: Vec<(&ValidatorFinding<'_>, Option<&ValidatorClaim>)> =
+        against.map(|finding| (finding, claim(finding.validator))).collect();
     if against.is_empty() {
         return None;
     }
@@ -68,36 +69,36 @@ pub fn contradiction(answer: &Value, findings: &[Finding<'_>]) -> Option<String>
 }
 
 /// Returns the table of a declared completion and the open items of a closer; `None` without such a declaration.
-pub fn beside_open(answer: &Value, open: &[String]) -> Option<String> {
-    let is_contrary = Declaration::of(answer) == Declaration::Complete && !open.is_empty();
-    let row = |it: &String| ["complete".to_owned(), format!("the closer: {it}")];
+pub fn open_items_table(answer: &Value, open: &[String]) -> Option<String> {
+    let is_contrary = DeclaredStatus::from_answer(answer) == DeclaredStatus::Complete && !open.is_empty();
+    let row = |item: &String| ["complete".to_owned(), format!("the closer: {item}")];
     is_contrary.then(|| table(open.iter().map(row)))
 }
 
 fn table(rows: impl Iterator<Item = [String; 2]>) -> String {
     let cell = |text: &str| text.replace(['\n', '\r'], " ").replace('|', "\\|");
     let rows: String =
-        rows.map(|[said, found]| format!("\n| {} | {} |", cell(&said), cell(&found))).collect();
+        rows.map(|[claims, result]| format!("\n| {} | {} |", cell(&claims), cell(&result))).collect();
     format!("| declared | found |\n|---|---|{rows}")
 }
 
 /// Returns what was declared and what was found.
-fn row(declared: bool, finding: &Finding<'_>, claim: Option<&Claim>) -> [String; 2] {
-    let mut said = Vec::new();
+fn row(declared: bool, finding: &ValidatorFinding<'_>, claim: Option<&ValidatorClaim>) -> [String; 2] {
+    let mut claims = Vec::new();
     if declared {
-        said.push("complete".to_owned());
+        claims.push("complete".to_owned());
     }
     if let Some(passed) = claim.and_then(|claim| claim.passed) {
-        said.push(format!("{}: {}", finding.validator, if passed { "passed" } else { "not passed" }));
+        claims.push(format!("{}: {}", finding.validator, if passed { "passed" } else { "not passed" }));
     }
     if let Some(evidence) = claim.and_then(|claim| claim.evidence.as_deref()) {
-        said.push(format!("\"{}\"", short(evidence)));
+        claims.push(format!("\"{}\"", short(evidence)));
     }
-    let found = match finding.summary {
+    let result = match finding.summary {
         "" | "failed" => format!("{} failed", finding.validator),
         summary => format!("{} failed: {summary}", finding.validator),
     };
-    [said.join(", "), found]
+    [claims.join(", "), result]
 }
 
 #[cfg(test)]
@@ -115,7 +116,7 @@ mod tests {
             ("completed", &[], None),
             ("in_progress", &open[..], None),
         ] {
-            assert_eq!(beside_open(&json!({"status": status}), open).as_deref(), expected, "{status}");
+            assert_eq!(open_items_table(&json!({"status": status}), open).as_deref(), expected, "{status}");
         }
     }
 
@@ -127,9 +128,9 @@ mod tests {
             "evidence": {"test_results": "all | green", "git_status": ""},
         });
         let findings = [
-            Finding { validator: "git-clean", passed: true, summary: "" },
-            Finding { validator: "tests-pass", passed: false, summary: "3 tests failed" },
-            Finding { validator: "note", passed: false, summary: "" },
+            ValidatorFinding { validator: "git-clean", passed: true, summary: "" },
+            ValidatorFinding { validator: "tests-pass", passed: false, summary: "3 tests failed" },
+            ValidatorFinding { validator: "note", passed: false, summary: "" },
         ];
 
         assert_eq!(
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_claims_is_not_contradicted() {
-        let failed = [Finding { validator: "tests-pass", passed: false, summary: "" }];
+        let failed = [ValidatorFinding { validator: "tests-pass", passed: false, summary: "" }];
         assert_eq!(contradiction(&json!({"status": "in_progress"}), &failed), None);
         assert_eq!(contradiction(&json!({"status": "completed"}), &[]), None);
         assert!(

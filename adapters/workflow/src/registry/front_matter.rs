@@ -1,9 +1,7 @@
 //! The YAML block that a prompt file may begin with; it is not part of the prompt.
 
-use unstuck_document::diagnostic::{KeyPath, Location, Report};
 use unstuck_document::map_view::texts;
-use unstuck_document::node::{self, Kind, Node};
-use unstuck_document::type_check::nearest;
+use unstuck_document::{FileOffset, KeyPath, LoadReport, NodeKind, TreeNode, nearest, node};
 
 /// The keys with a meaning.
 const KNOWN: &[&str] =
@@ -68,17 +66,13 @@ fn blank_lines(text: &str) -> usize {
 }
 
 /// Reads the block of the file that is `source`.
-pub(super) fn read(source: u32, split: &Split<'_>, report: &mut Report) -> FrontMatter {
+pub(super) fn read(source: u32, split: &Split<'_>, report: &mut LoadReport) -> FrontMatter {
     let Some(root) = split.yaml.and_then(|yaml| tree(source, yaml, split.yaml_offset, report)) else {
         return FrontMatter::default();
     };
-    let Kind::Map(entries) = &root.kind else {
-        report.error(
-            root.place,
-            &KeyPath::default(),
-            "the front matter is no map",
-            "expected lines such as \"name: ...\"",
-        );
+    let NodeKind::Map(entries) = &root.kind else {
+        let help = "expected lines such as \"name: ...\"";
+        report.error(root.place, &KeyPath::default(), "the front matter is no map", help);
         return FrontMatter::default();
     };
     for entry in entries.iter().filter(|entry| !KNOWN.contains(&entry.key.as_str())) {
@@ -94,23 +88,24 @@ pub(super) fn read(source: u32, split: &Split<'_>, report: &mut Report) -> Front
 }
 
 /// Reads YAML that begins at an offset of its file.
-fn tree(source: u32, yaml: &str, offset: usize, report: &mut Report) -> Option<Node> {
+fn tree(source: u32, yaml: &str, offset: usize, report: &mut LoadReport) -> Option<TreeNode> {
     // A comment stands for what is before it, so that every place is one of the file.
     let padded = format!("{}\n{yaml}", "#".repeat(offset.saturating_sub(1)));
     node::parse(source, &padded, report)
 }
 
-fn names(root: &Node, key: &str, report: &mut Report) -> Vec<String> {
+fn names(root: &TreeNode, key: &str, report: &mut LoadReport) -> Vec<String> {
     let Some(entry) = root.entry(key) else { return Vec::new() };
     let found = texts(&entry.value);
-    let is_list = matches!(entry.value.kind, Kind::List(_)) && found.len() == entry.value.items().len();
-    if !is_list && !matches!(entry.value.kind, Kind::Null) {
-        let place: Location = entry.value.place;
+    let is_list = matches!(entry.value.kind, NodeKind::List(_)) && found.len() == entry.value.items().len();
+    if !is_list && !matches!(entry.value.kind, NodeKind::Null) {
+        let place: FileOffset = entry.value.place;
+        let help = "expected a list of names";
         report.error(
             place,
             &KeyPath::default().key(key),
-            format!("found {}", entry.value.found()),
-            "expected a list of names",
+            format!("found {}", entry.value.description()),
+            help,
         );
     }
     found
@@ -119,6 +114,6 @@ fn names(root: &Node, key: &str, report: &mut Report) -> Vec<String> {
 /// Returns the front matter of a prompt file as data.
 pub fn data(text: &str) -> Option<serde_json::Value> {
     let split = split(text);
-    let root = tree(0, split.yaml?, split.yaml_offset, &mut Report::default())?;
+    let root = tree(0, split.yaml?, split.yaml_offset, &mut LoadReport::default())?;
     Some(unstuck_document::json::value(&root))
 }

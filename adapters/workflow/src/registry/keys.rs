@@ -1,11 +1,11 @@
 //! The keys of a steps registry, in all its generations.
 
-use unstuck_document::keys::{Format, Key, KeyContext, Kind, optional, required};
+use unstuck_document::keys::{FileFormat, Key, KeyContext, KeyType, optional, required};
 
 use crate::workflow_file::keys::{CAPABILITIES, SPAN, WORKERS};
 
 /// Steps registries.
-static REGISTRIES: Format = Format {
+static REGISTRIES: FileFormat = FileFormat {
     page: "docs/registry.md",
     schema: None,
     levels: &[
@@ -14,29 +14,29 @@ static REGISTRIES: Format = Format {
     ],
 };
 
-const TEXTS: Kind = Kind::List(&Kind::AnyText);
-const NAMES: Kind = Kind::List(&Kind::Text);
+const TEXTS: KeyType = KeyType::List(&KeyType::AnyText);
+const NAMES: KeyType = KeyType::List(&KeyType::Text);
 const SCHEMA: Key = free("$schema");
 const ABOUT: Key = text("description");
 
 const fn text(name: &'static str) -> Key {
-    optional(name, Kind::AnyText, "", "")
+    optional(name, KeyType::AnyText, "", "")
 }
 
 const fn segment(name: &'static str) -> Key {
-    optional(name, Kind::Segment(&[]), "", "")
+    optional(name, KeyType::Segment(&[]), "", "")
 }
 
 const fn flag(name: &'static str) -> Key {
-    optional(name, Kind::Flag, "", "")
+    optional(name, KeyType::Flag, "", "")
 }
 
 const fn free(name: &'static str) -> Key {
-    optional(name, Kind::Anything, "", "")
+    optional(name, KeyType::Anything, "", "")
 }
 
 const fn part(name: &'static str, level: &'static KeyContext) -> Key {
-    optional(name, Kind::Map(level), "", "")
+    optional(name, KeyType::Map(level), "", "")
 }
 
 /// Keys of the top level of a registry.
@@ -48,19 +48,19 @@ pub static TOP: KeyContext = KeyContext {
     keys: &[
         SCHEMA,
         ABOUT,
-        required("agentId", Kind::Segment(&[]), ""),
+        required("agentId", KeyType::Segment(&[]), ""),
         text("version"),
         segment("c1"),
-        optional("pathTemplate", Kind::Path, "", ""),
-        optional("pathTemplateNoAdaptation", Kind::Path, "", ""),
-        optional("userPromptsBase", Kind::Path, "", ""),
-        optional("schemasBase", Kind::Path, "", ""),
-        optional("completionPatterns", Kind::Named(&PATTERN), "", ""),
-        optional("failurePatterns", Kind::Named(&PATTERN), "", ""),
-        optional("validators", Kind::Named(&VALIDATOR), "", ""),
-        optional("steps", Kind::Named(&STEP), "", ""),
-        optional("completionSteps", Kind::Named(&STEP), "", ""),
-        optional("validationSteps", Kind::Named(&STEP), "", ""),
+        optional("pathTemplate", KeyType::Path, "", ""),
+        optional("pathTemplateNoAdaptation", KeyType::Path, "", ""),
+        optional("userPromptsBase", KeyType::Path, "", ""),
+        optional("schemasBase", KeyType::Path, "", ""),
+        optional("completionPatterns", KeyType::Named(&PATTERN), "", ""),
+        optional("failurePatterns", KeyType::Named(&PATTERN), "", ""),
+        optional("validators", KeyType::Named(&VALIDATOR), "", ""),
+        optional("steps", KeyType::Named(&STEP), "", ""),
+        optional("completionSteps", KeyType::Named(&STEP), "", ""),
+        optional("validationSteps", KeyType::Named(&STEP), "", ""),
         free("entryStep"),
         free("entryStepMapping"),
     ],
@@ -74,9 +74,9 @@ pub static PATTERN: KeyContext = KeyContext {
     is_inert: false,
     keys: &[
         SCHEMA,
-        required("description", Kind::AnyText, ""),
-        required("edition", Kind::Segment(&[]), ""),
-        required("adaptation", Kind::Segment(&[]), ""),
+        required("description", KeyType::AnyText, ""),
+        required("edition", KeyType::Segment(&[]), ""),
+        required("adaptation", KeyType::Segment(&[]), ""),
         optional("params", NAMES, "", ""),
         optional("semanticMatch", TEXTS, "", ""),
         optional("adaptationChain", NAMES, "", "").ours(),
@@ -92,17 +92,17 @@ pub static VALIDATOR: KeyContext = KeyContext {
     keys: &[
         SCHEMA,
         ABOUT,
-        required("type", Kind::Word(&["command", "file", "custom", "checklist", "semantic"]), ""),
-        optional("command", Kind::Text, "", ""),
-        optional("path", Kind::Text, "", ""),
-        optional("pointer", Kind::Text, "", "").ours(),
+        required("type", KeyType::Word(&["command", "file", "custom", "checklist", "semantic"]), ""),
+        optional("command", KeyType::Text, "", ""),
+        optional("path", KeyType::Text, "", ""),
+        optional("pointer", KeyType::Text, "", "").ours(),
         text("successWhen"),
-        required("failurePattern", Kind::Text, ""),
-        optional("extractParams", Kind::Texts, "", ""),
-        optional("phase", Kind::Word(&["preflight", "postllm"]), "", ""),
+        required("failurePattern", KeyType::Text, ""),
+        optional("extractParams", KeyType::Texts, "", ""),
+        optional("phase", KeyType::Word(&["preflight", "postllm"]), "", ""),
         flag("recoverableByDefault"),
         optional("timeout", SPAN, "", "").ours(),
-        optional("exitCodes", Kind::Some(&Kind::Whole(0)), "", "").ours(),
+        optional("exitCodes", KeyType::Some(&KeyType::Whole(0)), "", "").ours(),
         part("semanticConfig", &SEMANTIC),
     ],
 };
@@ -116,7 +116,7 @@ pub static SEMANTIC: KeyContext = KeyContext {
     keys: &[
         SCHEMA,
         ABOUT,
-        required("checkType", Kind::Word(&["commit-message", "coverage-check", "file-relevance"]), ""),
+        required("checkType", KeyType::Word(&["commit-message", "coverage-check", "file-relevance"]), ""),
         free("threshold"),
         free("options"),
         free("params"),
@@ -134,7 +134,7 @@ pub static STEP: KeyContext = KeyContext {
         ABOUT,
         text("stepId"),
         text("name"),
-        optional("type", Kind::Word(&["prompt"]), "", ""),
+        optional("type", KeyType::Word(&["prompt"]), "", ""),
         segment("c1"),
         segment("c2"),
         segment("c3"),
@@ -145,10 +145,10 @@ pub static STEP: KeyContext = KeyContext {
         text("kind"),
         optional("uvVariables", NAMES, "", ""),
         flag("usesStdin"),
-        optional("completionConditions", Kind::List(&Kind::Map(&CONDITION)), "", ""),
-        optional("validationConditions", Kind::List(&Kind::Map(&CONDITION)), "", ""),
-        optional("postLLMConditions", Kind::List(&Kind::Map(&CONDITION)), "", ""),
-        optional("preflightConditions", Kind::List(&Kind::Map(&CONDITION)), "", ""),
+        optional("completionConditions", KeyType::List(&KeyType::Map(&CONDITION)), "", ""),
+        optional("validationConditions", KeyType::List(&KeyType::Map(&CONDITION)), "", ""),
+        optional("postLLMConditions", KeyType::List(&KeyType::Map(&CONDITION)), "", ""),
+        optional("preflightConditions", KeyType::List(&KeyType::Map(&CONDITION)), "", ""),
         part("onFailure", &ON_FAILURE),
         free("outputSchemaRef"),
         free("outputSchema"),
@@ -190,7 +190,12 @@ pub static CONDITION: KeyContext = KeyContext {
     definition: "Condition",
     format: &REGISTRIES,
     is_inert: false,
-    keys: &[SCHEMA, ABOUT, required("validator", Kind::Text, ""), optional("params", Kind::Open, "", "")],
+    keys: &[
+        SCHEMA,
+        ABOUT,
+        required("validator", KeyType::Text, ""),
+        optional("params", KeyType::Open, "", ""),
+    ],
 };
 
 /// Keys of onFailure of a step.
@@ -202,8 +207,8 @@ pub static ON_FAILURE: KeyContext = KeyContext {
     keys: &[
         SCHEMA,
         ABOUT,
-        optional("action", Kind::Word(&["retry", "abort", "skip"]), "", ""),
-        optional("maxAttempts", Kind::Whole(1), "", ""),
+        optional("action", KeyType::Word(&["retry", "abort", "skip"]), "", ""),
+        optional("maxAttempts", KeyType::Whole(1), "", ""),
     ],
 };
 
@@ -213,7 +218,7 @@ pub static SCHEMA_REF: KeyContext = KeyContext {
     definition: "SchemaRef",
     format: &REGISTRIES,
     is_inert: false,
-    keys: &[SCHEMA, ABOUT, required("file", Kind::Path, ""), required("schema", Kind::Text, "")],
+    keys: &[SCHEMA, ABOUT, required("file", KeyType::Path, ""), required("schema", KeyType::Text, "")],
 };
 
 /// Keys of check of a step.
@@ -240,9 +245,9 @@ pub static RESPONSE_FORMAT: KeyContext = KeyContext {
     keys: &[
         SCHEMA,
         ABOUT,
-        required("type", Kind::Word(&["json", "text-pattern", "action-block"]), ""),
+        required("type", KeyType::Word(&["json", "text-pattern", "action-block"]), ""),
         free("schema"),
-        optional("pattern", Kind::Text, "", ""),
+        optional("pattern", KeyType::Text, "", ""),
         free("blockType"),
         free("requiredFields"),
     ],
@@ -267,7 +272,7 @@ pub static ON_FAIL: KeyContext = KeyContext {
         SCHEMA,
         ABOUT,
         flag("retry"),
-        optional("maxRetries", Kind::Whole(0), "", ""),
+        optional("maxRetries", KeyType::Whole(0), "", ""),
         part("retryPrompt", &RETRY_PROMPT),
     ],
 };
@@ -281,8 +286,8 @@ pub static RETRY_PROMPT: KeyContext = KeyContext {
     keys: &[
         SCHEMA,
         ABOUT,
-        required("c2", Kind::Segment(&[]), ""),
-        required("c3", Kind::Segment(&[]), ""),
+        required("c2", KeyType::Segment(&[]), ""),
+        required("c3", KeyType::Segment(&[]), ""),
         segment("edition"),
         segment("adaptation"),
     ],
@@ -298,11 +303,11 @@ pub static CLOSER: KeyContext = KeyContext {
         SCHEMA,
         ABOUT,
         segment("c2"),
-        required("c3", Kind::Segment(&[]), ""),
+        required("c3", KeyType::Segment(&[]), ""),
         segment("edition"),
-        optional("worker", Kind::Word(WORKERS), "", ""),
-        optional("model", Kind::Text, "", ""),
-        optional("capabilities", Kind::List(&Kind::Word(CAPABILITIES)), "", ""),
+        optional("worker", KeyType::Word(WORKERS), "", ""),
+        optional("model", KeyType::Text, "", ""),
+        optional("capabilities", KeyType::List(&KeyType::Word(CAPABILITIES)), "", ""),
         optional("required", NAMES, "", ""),
     ],
 };

@@ -5,23 +5,23 @@ use std::path::Path;
 
 use unstuck_core::completion::check_pointer;
 use unstuck_core::completion::{
-    AnswerFormat, Checklist, Condition, Form, Pattern, Phase, Run, StepPrompts, Template, Validator,
+    AnswerFormat, AnswerSchema, Checklist, Condition, FailurePattern, StepPrompts, Template, Timing,
+    Validator, ValidatorKind,
 };
 use unstuck_core::completion::{Extractor, SuccessWhen};
 use unstuck_core::id::Millis;
-use unstuck_document::diagnostic::{Diagnostic, Report, quoted};
-use unstuck_document::type_check::nearest;
+use unstuck_document::{Diagnostic, LoadReport, nearest, quote};
 
 use super::answer_schema_json::{json_form, refuse};
-use super::answer_schemas::Answer;
+use super::answer_schemas::StepAnswer;
 use super::params;
+use super::parts::{ATTEMPTS, CloserSpec, EndStep, PromptStep, RegistryParts};
 use super::pattern::PatternTerm;
-use super::prompt_dir::{Folder, PromptFile, Tree, check_element};
+use super::prompt_dir::{PromptFile, PromptFolder, PromptTree, check_element};
 use super::read::{
     RawAddress, RawAnswer, RawCloser, RawCondition, RawForm, RawPattern, RawStep, RawValidator, RegistryRoot,
     SourceLocation,
 };
-use super::{ATTEMPTS, CloserSpec, End, Own, Parts};
 use crate::prompt_template::variables;
 use crate::schema::Schemas;
 
@@ -47,12 +47,12 @@ pub(super) fn resolve(
     registry: &Path,
     workspace: &Path,
     asked: Option<&[String]>,
-    report: &mut Report,
-) -> Parts {
+    report: &mut LoadReport,
+) -> RegistryParts {
     let beside = registry.parent().unwrap_or(Path::new("")).join("schemas");
     let schemas = top.schemas_base.as_ref().map_or(beside, |base| workspace.join(base));
-    let tree = Tree::new(top, registry, workspace, report);
-    let mut loader = Loader {
+    let tree = PromptTree::new(top, registry, workspace, report);
+    let mut loader = RegistryLoader {
         top,
         schemas: Schemas::new(&schemas),
         tree,
@@ -72,20 +72,20 @@ pub(super) fn resolve(
     let ends = top.ends.iter().map(|step| (step.id.clone(), loader.end(step))).collect();
     loader.tree.check_templates(loader.report);
     loader.tree.check_unused(loader.report);
-    for broken in loader.schemas.broken_beside() {
+    for broken in loader.schemas.broken_unused_files() {
         loader.report.adopt_warning(top.place, broken);
     }
     if asked.is_some() && !loader.asks_unknown {
         loader.check_unused();
     }
-    Parts { own, ends, validators: loader.validators }
+    RegistryParts { own, ends, validators: loader.validators }
 }
 
-struct Loader<'a> {
+struct RegistryLoader<'a> {
     top: &'a RegistryRoot,
     schemas: Schemas,
-    tree: Tree,
-    report: &'a mut Report,
+    tree: PromptTree,
+    report: &'a mut LoadReport,
     /// Validators by name; `None` for an invalid one or one that is not supported yet.
     validators: BTreeMap<String, Option<Validator>>,
     /// The validators that some step uses.
@@ -94,7 +94,7 @@ struct Loader<'a> {
     asks_unknown: bool,
 }
 
-impl Loader<'_> {
+impl RegistryLoader<'_> {
     fn check_pattern(&mut self, pattern: &RawPattern) {
         for (word, at) in &pattern.words {
             if let Err(error) = PatternTerm::parse(word) {
@@ -105,18 +105,15 @@ impl Loader<'_> {
             self.check_element(element, at);
         }
         // The params that a program supplies are known only after it has run.
-        let known =
-            self.top.validators.iter().filter(|it| !["semantic", "custom"].contains(&it.kind.as_str()));
-        for validator in known.filter(|it| is_of(it, &pattern.name)) {
+        let is_known = |raw: &&RawValidator| !["semantic", "custom"].contains(&raw.kind.as_str());
+        let known = self.top.validators.iter().filter(is_known);
+        for validator in known.filter(|raw| uses_pattern(raw, &pattern.name)) {
             for (param, at) in &pattern.params {
-                if !supplied(validator).any(|name| name == param) {
+                if !supplied_names(validator).any(|name| name == param) {
                     let what =
-                        format!("validator {} does not supply {}", quoted(&validator.name), quoted(param));
-                    at.error(
-                        self.report,
-                        what,
-                        "add it to extractParams of the validator, or take it out of params",
-                    );
+                        format!("validator {} does not supply {}", quote(&validator.name), quote(param));
+                    let help = "add it to extractParams of the validator, or take it out of params";
+                    at.error(self.report, what, help);
                 }
             }
         }
@@ -124,7 +121,7 @@ impl Loader<'_> {
 
     fn check_element(&mut self, element: &str, at: &SourceLocation) {
         if let Err(reason) = check_element(element) {
-            let what = format!("found {}: {reason}", quoted(element));
+            let what = format!("found {}: {reason}", quote(element));
             at.error(self.report, what, "an element has letters, digits, \".\", \"_\" and \"-\"");
         }
     }
@@ -132,14 +129,14 @@ impl Loader<'_> {
     fn validator(&mut self, raw: &RawValidator) -> Option<Validator> {
         let run = self.run(raw);
         let success_when = self.success_when(raw);
-        let pattern = self.pattern_of(raw);
+        let pattern = self.find_pattern(raw);
         let extract = self.extract(raw);
         Some(Validator {
             name: raw.name.clone(),
             run: run?,
             success_when: success_when?,
             exit_codes: raw.exit_codes.clone().unwrap_or_else(|| vec![0]),
-            phase: if raw.preflight == Some(true) { Phase::Preflight } else { Phase::AfterWork },
+            phase: if raw.preflight == Some(true) { Timing::Preflight } else { Timing::AfterWork },
             timeout: raw.timeout.unwrap_or(TIMEOUT),
             recoverable: raw.recoverable,
             pattern: pattern?,
@@ -147,39 +144,35 @@ impl Loader<'_> {
         })
     }
 
-    fn run(&mut self, raw: &RawValidator) -> Option<Run> {
-        let mut need = |key: &str, said: &Option<(String, SourceLocation)>| {
-            if said.is_none() {
+    fn run(&mut self, raw: &RawValidator) -> Option<ValidatorKind> {
+        let mut need = |key: &str, value: &Option<(String, SourceLocation)>| {
+            if value.is_none() {
                 let path = raw.at.path.key(key);
-                self.report.error(
-                    raw.at.place,
-                    &path,
-                    "missing",
-                    format!("a {} validator needs it", raw.kind),
-                );
+                let help = format!("a {} validator needs it", raw.kind);
+                self.report.error(raw.at.place, &path, "missing", help);
             }
-            let (text, at) = said.as_ref()?;
+            let (text, at) = value.as_ref()?;
             if text.contains('\0') {
                 let help = "take it out: no path and no command can hold one";
-                at.error(self.report, format!("found {}: the character '\\0'", quoted(text)), help);
+                at.error(self.report, format!("found {}: the character '\\0'", quote(text)), help);
             }
             Some(text.clone())
         };
         match raw.kind.as_str() {
-            "command" => need("command", &raw.command).map(Run::Command),
-            "custom" => need("command", &raw.command).map(Run::Custom),
+            "command" => need("command", &raw.command).map(ValidatorKind::Command),
+            "custom" => need("command", &raw.command).map(ValidatorKind::Custom),
             // The conditions may name the files.
-            "file" if raw.path.is_none() => Some(Run::Files(Vec::new())),
-            "file" => need("path", &raw.path).map(|path| Run::Files(vec![path])),
+            "file" if raw.path.is_none() => Some(ValidatorKind::Files(Vec::new())),
+            "file" => need("path", &raw.path).map(|path| ValidatorKind::Files(vec![path])),
             "checklist" => {
                 let path = need("path", &raw.path);
                 if let Some((pointer, at)) = &raw.pointer
                     && let Err(why) = check_pointer(pointer)
                 {
-                    at.error(self.report, format!("found {}, which {why}", quoted(pointer)), POINTER);
+                    at.error(self.report, format!("found {}, which {why}", quote(pointer)), POINTER);
                 }
                 let pointer = raw.pointer.as_ref().map(|(text, _)| text.clone());
-                path.map(|path| Run::Checklist(Checklist { path, pointer }))
+                path.map(|path| ValidatorKind::Checklist(Checklist { path, pointer }))
             }
             _ => None,
         }
@@ -206,33 +199,30 @@ impl Loader<'_> {
         }
     }
 
-    fn pattern_of(&mut self, raw: &RawValidator) -> Option<Pattern> {
+    fn find_pattern(&mut self, raw: &RawValidator) -> Option<FailurePattern> {
         let (name, at) = raw.pattern.as_ref()?;
-        let found = self.top.patterns.iter().find(|it| it.name == *name);
+        let found = self.top.patterns.iter().find(|pattern| pattern.name == *name);
         if found.is_none() {
-            let names = self.top.patterns.iter().map(|it| it.name.as_str());
-            at.error(self.report, format!("there is no pattern {}", quoted(name)), near_or_list(name, names));
+            let names = self.top.patterns.iter().map(|pattern| pattern.name.as_str());
+            at.error(self.report, format!("there is no pattern {}", quote(name)), near_or_list(name, names));
         }
-        found.map(data_of)
+        found.map(to_pattern)
     }
 
     fn extract(&mut self, raw: &RawValidator) -> BTreeMap<String, Extractor> {
         let mut extract = BTreeMap::new();
         for (param, name, at) in &raw.extract {
-            match Extractor::named(name) {
+            match Extractor::from_name(name) {
                 Some(Extractor::MissingPaths | Extractor::ExpectedPath) if raw.kind != "file" => {
-                    at.error(
-                        self.report,
-                        format!("{} is for file validators", quoted(name)),
-                        "choose another extractor",
-                    );
+                    let help = "choose another extractor";
+                    at.error(self.report, format!("{} is for file validators", quote(name)), help);
                 }
                 Some(extractor) => {
                     extract.insert(param.clone(), extractor);
                 }
                 None => {
                     let help = near_or_list(name, Extractor::names());
-                    at.error(self.report, format!("there is no extractor {}", quoted(name)), help);
+                    at.error(self.report, format!("there is no extractor {}", quote(name)), help);
                 }
             }
         }
@@ -240,34 +230,36 @@ impl Loader<'_> {
     }
 
     /// Resolves a step with conditions.
-    fn end(&mut self, raw: &RawStep) -> End {
+    fn end(&mut self, raw: &RawStep) -> EndStep {
         let folder = self.tree.folder(&raw.address, self.report);
-        let fallback = folder.as_ref().and_then(|it| self.tree.find(it, "failed", None, self.report));
+        let fallback = folder.as_ref().and_then(|folder| self.tree.find(folder, "failed", None, self.report));
         if let Some(file) = &fallback {
-            let every: Vec<String> = self.top.patterns.iter().flat_map(|it| self.names_of(it)).collect();
+            let every: Vec<_> =
+                self.top.patterns.iter().flat_map(|pattern| self.template_names(pattern)).collect();
             self.tree.allow(&file.template.file, always().chain(every));
         }
         let mut conditions: Vec<Condition> = Vec::new();
         for condition in &raw.conditions {
             conditions.extend(self.condition(condition));
         }
-        let templates =
-            folder.as_ref().map(|it| self.templates_of_step(it, &conditions, &raw.at)).unwrap_or_default();
-        for pattern in conditions.iter_mut().map(|it| &mut it.validator.pattern) {
+        let templates = folder.as_ref().map(|folder| self.templates_of_step(folder, &conditions, &raw.at));
+        let templates = templates.unwrap_or_default();
+        for pattern in conditions.iter_mut().map(|condition| &mut condition.validator.pattern) {
             pattern.templates = templates.get(&pattern.name).cloned().unwrap_or_default();
         }
-        let guesses = self.top.patterns.iter().filter(|it| !it.words.is_empty()).map(|raw| Pattern {
-            templates: templates.get(&raw.name).cloned().unwrap_or_default(),
-            ..data_of(raw)
-        });
+        let guesses =
+            self.top.patterns.iter().filter(|pattern| !pattern.words.is_empty()).map(|raw| FailurePattern {
+                templates: templates.get(&raw.name).cloned().unwrap_or_default(),
+                ..to_pattern(raw)
+            });
         let guesses = guesses.collect();
         self.warn_of_unreached(raw, &conditions);
         let closer = raw.closer.as_ref().and_then(|closer| self.closer(closer));
         if raw.closer.is_none() {
             self.check_unused_closer(raw, folder.as_ref());
         }
-        End {
-            lacks_some: conditions.len() < raw.conditions.len(),
+        EndStep {
+            has_unsupported: conditions.len() < raw.conditions.len(),
             conditions,
             fallback: fallback.map(|file| file.template),
             guesses,
@@ -286,12 +278,12 @@ impl Loader<'_> {
         let answered = usize::try_from(most.saturating_sub(1)).unwrap_or(usize::MAX);
         for pattern in &self.top.patterns {
             let chain = pattern.chain.as_deref().unwrap_or_default();
-            let is_asked = conditions.iter().any(|it| it.validator.pattern.name == pattern.name);
+            let is_asked = conditions.iter().any(|used| used.validator.pattern.name == pattern.name);
             if let Some((element, at)) = chain.get(answered).filter(|_| is_asked) {
                 let what = format!(
                     "{} is never sent in {}: occurrence {most} of one failure ends the step",
-                    quoted(element),
-                    quoted(&raw.id)
+                    quote(element),
+                    quote(&raw.id)
                 );
                 at.warn(self.report, what, format!("set onFailure.maxAttempts to {}", chain.len() + 1));
             }
@@ -301,13 +293,13 @@ impl Loader<'_> {
     /// Finds the templates of every pattern; those that a condition has must be there.
     fn templates_of_step(
         &mut self,
-        folder: &Folder,
+        folder: &PromptFolder,
         conditions: &[Condition],
         step: &SourceLocation,
     ) -> BTreeMap<String, Vec<Template>> {
         let mut found = BTreeMap::new();
         for pattern in &self.top.patterns {
-            let needed = conditions.iter().any(|it| it.validator.pattern.name == pattern.name);
+            let needed = conditions.iter().any(|condition| condition.validator.pattern.name == pattern.name);
             found.insert(pattern.name.clone(), self.templates(pattern, folder, needed.then_some(step)));
         }
         found
@@ -318,31 +310,31 @@ impl Loader<'_> {
             let names = self.validators.keys().map(String::as_str);
             let help = near_or_list(&raw.validator, names);
             self.asks_unknown = true;
-            raw.at.error(self.report, format!("there is no validator {}", quoted(&raw.validator)), help);
+            raw.at.error(self.report, format!("there is no validator {}", quote(&raw.validator)), help);
             return None;
         };
         self.asked.insert(raw.validator.clone());
         let mut validator = found.clone()?;
-        let said = self.top.validators.iter().find(|it| it.name == raw.validator)?;
+        let definition = self.top.validators.iter().find(|validator| validator.name == raw.validator)?;
         if let Some(preflight) = raw.preflight {
-            if said.preflight.is_some_and(|own| own != preflight) {
+            if definition.preflight.is_some_and(|own| own != preflight) {
                 let list = if preflight { "preflightConditions" } else { "postLLMConditions" };
                 let what = format!(
                     "validator {} is of the other phase, but stands in {list}",
-                    quoted(&raw.validator)
+                    quote(&raw.validator)
                 );
                 raw.at.error(self.report, what, "move it to the other list, or change its phase");
             }
-            validator.phase = if preflight { Phase::Preflight } else { Phase::AfterWork };
+            validator.phase = if preflight { Timing::Preflight } else { Timing::AfterWork };
         }
-        if let Run::Files(paths) = &mut validator.run {
+        if let ValidatorKind::Files(paths) = &mut validator.run {
             paths.extend(raw.paths.iter().cloned());
             if paths.is_empty() {
-                let what = format!("validator {} asks for no file", quoted(&raw.validator));
+                let what = format!("validator {} asks for no file", quote(&raw.validator));
                 raw.at.error(self.report, what, NO_PATHS);
             }
         }
-        let command = said.command.as_ref().map_or("", |(text, _)| text);
+        let command = definition.command.as_ref().map_or("", |(text, _)| text);
         let named = params::check_command(command, raw.params.keys().map(String::as_str));
         if let Err(error) = named.and_then(|()| params::check_values(&raw.params)) {
             raw.at.error(self.report, error.to_string(), "");
@@ -354,7 +346,7 @@ impl Loader<'_> {
     fn templates(
         &mut self,
         pattern: &RawPattern,
-        folder: &Folder,
+        folder: &PromptFolder,
         needed: Option<&SourceLocation>,
     ) -> Vec<Template> {
         let mut found = Vec::new();
@@ -371,7 +363,7 @@ impl Loader<'_> {
         if let (None, Some(step)) = (&own, needed) {
             self.complain_about_missing(pattern, folder, step);
         }
-        let names: Vec<String> = always().chain(self.names_of(pattern)).collect();
+        let names: Vec<String> = always().chain(self.template_names(pattern)).collect();
         for template in &found {
             self.tree.allow(&template.file, names.iter().cloned());
         }
@@ -381,7 +373,7 @@ impl Loader<'_> {
     /// Finds the prompt of an element of a chain.
     fn element(
         &mut self,
-        folder: &Folder,
+        folder: &PromptFolder,
         edition: &str,
         element: &str,
         at: &SourceLocation,
@@ -392,37 +384,34 @@ impl Loader<'_> {
         let name = self.tree.name(folder, edition, Some(element));
         let file = self.tree.file(&name, self.report);
         if file.is_none() && !self.tree.exists(&name) {
-            at.error(
-                self.report,
-                format!("there is no prompt {}", quoted(&name)),
-                "write it, or take the element out",
-            );
+            let help = "write it, or take the element out";
+            at.error(self.report, format!("there is no prompt {}", quote(&name)), help);
         }
         file
     }
 
-    fn complain_about_missing(&mut self, pattern: &RawPattern, folder: &Folder, step: &SourceLocation) {
+    fn complain_about_missing(&mut self, pattern: &RawPattern, folder: &PromptFolder, step: &SourceLocation) {
         let name = self.tree.name(folder, &pattern.edition, Some(&pattern.adaptation));
         let plain = self.tree.name(folder, &pattern.edition, None);
         if self.tree.exists(&name) || self.tree.exists(&plain) {
             return; // It was complained about.
         }
-        let others = self.tree.beside(&name);
+        let others = self.tree.siblings(&name);
         if others.is_empty() {
             let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
-            let what = format!("there are no prompts in the folder {}", quoted(folder));
+            let what = format!("there are no prompts in the folder {}", quote(folder));
             step.warn(self.report, what, "the built-in text will be used");
         } else {
-            let what = format!("there is neither {} nor {}", quoted(&name), quoted(&plain));
+            let what = format!("there is neither {} nor {}", quote(&name), quote(&plain));
             pattern.at.error(self.report, what, format!("beside them are {}", others.join(", ")));
         }
     }
 
     /// Returns the names that a template of a pattern may use.
-    fn names_of(&self, pattern: &RawPattern) -> Vec<String> {
+    fn template_names(&self, pattern: &RawPattern) -> Vec<String> {
         let own = pattern.params.iter().map(|(name, _)| name.clone());
-        let validators = self.top.validators.iter().filter(|it| is_of(it, &pattern.name));
-        own.chain(validators.flat_map(|it| supplied(it).map(str::to_owned))).collect()
+        let validators = self.top.validators.iter().filter(|raw| uses_pattern(raw, &pattern.name));
+        own.chain(validators.flat_map(|validator| supplied_names(validator).map(str::to_owned))).collect()
     }
 
     fn closer(&mut self, raw: &RawCloser) -> Option<CloserSpec> {
@@ -430,11 +419,8 @@ impl Loader<'_> {
         let name = self.tree.name(&folder, &raw.address.edition, None);
         let file = self.tree.file(&name, self.report);
         if file.is_none() && !self.tree.exists(&name) {
-            raw.address.at.error(
-                self.report,
-                format!("there is no prompt {}", quoted(&name)),
-                "write what the closer is asked",
-            );
+            let help = "write what the closer is asked";
+            raw.address.at.error(self.report, format!("there is no prompt {}", quote(&name)), help);
         }
         Some(CloserSpec {
             prompt: file?.template,
@@ -446,28 +432,28 @@ impl Loader<'_> {
     }
 
     /// Warns of a prompt for a closer that no step uses.
-    fn check_unused_closer(&mut self, raw: &RawStep, folder: Option<&Folder>) {
+    fn check_unused_closer(&mut self, raw: &RawStep, folder: Option<&PromptFolder>) {
         let Some(folder) = folder else { return };
-        let folder = Folder { c2: "complete".to_owned(), ..folder.clone() };
+        let folder = PromptFolder { c2: "complete".to_owned(), ..folder.clone() };
         let is_used = self.top.steps.iter().chain(&self.top.ends).any(|step| {
             step.address.c2.as_deref() == Some("complete") && step.address.c3.as_deref() == Some(&folder.c3)
         });
         let name = self.tree.name(&folder, "default", None);
         if !is_used && self.tree.exists(&name) {
             let help =
-                format!("add closer {{\"c3\": {}}} to the step, or delete the file", quoted(&folder.c3));
-            raw.at.warn(self.report, format!("the prompt {} of a closer is not used", quoted(&name)), help);
+                format!("add closer {{\"c3\": {}}} to the step, or delete the file", quote(&folder.c3));
+            raw.at.warn(self.report, format!("the prompt {} of a closer is not used", quote(&name)), help);
         }
     }
 
     /// Resolves what an answer has to look like.
-    fn answer(&mut self, raw: &RawStep) -> Option<Answer> {
+    fn answer(&mut self, raw: &RawStep) -> Option<StepAnswer> {
         let with_open = |(form, open)| (form, Some(open));
         let RawAnswer { form, retry } = raw.answer.as_ref()?;
         let template = retry.as_ref().and_then(|address| self.retry_prompt(address));
         let (form, open) = match form {
             RawForm::Any => {
-                (Form::Json { schema: None, source: String::new(), digests: BTreeMap::new() }, None)
+                (AnswerSchema::Json { schema: None, source: String::new(), digests: BTreeMap::new() }, None)
             }
             RawForm::Inline(schema, at) => {
                 let source = format!("{} of the registry", at.path.as_str());
@@ -493,10 +479,10 @@ impl Loader<'_> {
                 if let Err(error) = SuccessWhen::parse(&format!("matches:{pattern}")) {
                     at.error(self.report, error.to_string(), "");
                 }
-                (Form::TextPattern(pattern.clone()), None)
+                (AnswerSchema::TextPattern(pattern.clone()), None)
             }
         };
-        Some(Answer { format: AnswerFormat { form, template, declares: true }, open })
+        Some(StepAnswer { format: AnswerFormat { form, template, declares: true }, open })
     }
 
     fn retry_prompt(&mut self, address: &RawAddress) -> Option<Template> {
@@ -505,11 +491,8 @@ impl Loader<'_> {
         let file = self.tree.find(&folder, &address.edition, adaptation, self.report);
         let name = self.tree.name(&folder, &address.edition, adaptation);
         if file.is_none() && !self.tree.exists(&name) {
-            address.at.error(
-                self.report,
-                format!("there is no prompt {}", quoted(&name)),
-                "write it, or take out retryPrompt",
-            );
+            let help = "write it, or take out retryPrompt";
+            address.at.error(self.report, format!("there is no prompt {}", quote(&name)), help);
         }
         let template = file?.template;
         self.tree.allow(&template.file, always());
@@ -517,25 +500,25 @@ impl Loader<'_> {
     }
 
     /// Resolves a step that has its own prompt.
-    fn own(&mut self, raw: &RawStep) -> Own {
+    fn own(&mut self, raw: &RawStep) -> PromptStep {
         let folder = self.tree.folder(&raw.address, self.report);
         let is_end = self.top.ends.iter().any(|end| end.id == raw.id && end.at.place == raw.at.place);
         if folder.is_none() && !is_end {
             raw.at.error(self.report, "c2 or c3 is missing", "expected the address of the prompt: c2 and c3");
         }
         let (edition, adaptation) = (raw.address.edition.as_str(), raw.address.adaptation.as_deref());
-        let file = folder.as_ref().and_then(|it| self.tree.find(it, edition, adaptation, self.report));
+        let file = folder.as_ref().and_then(|dir| self.tree.find(dir, edition, adaptation, self.report));
         // If the entry is both a step and an end, its address may be for its retry prompts only.
-        let missing = folder.as_ref().filter(|_| !is_end).map(|it| self.tree.name(it, edition, adaptation));
+        let missing = folder.as_ref().filter(|_| !is_end).map(|dir| self.tree.name(dir, edition, adaptation));
         if let Some(name) = missing.as_ref().filter(|name| file.is_none() && !self.tree.exists(name)) {
             let help = "a workflow that asks for this step will be refused";
-            raw.at.warn(self.report, format!("there is no prompt {}", quoted(name)), help);
+            raw.at.warn(self.report, format!("there is no prompt {}", quote(name)), help);
         }
         let repeats = self.repeats(raw, folder.as_ref(), file.as_ref());
-        let used = file.iter().flat_map(|it| variables(&it.template.text));
-        let declared = raw.uv.iter().chain(file.iter().flat_map(|it| &it.uv)).cloned();
+        let used = file.iter().flat_map(|file| variables(&file.template.text));
+        let declared = raw.uv.iter().chain(file.iter().flat_map(|file| &file.uv)).cloned();
         let variables: BTreeSet<String> = declared.chain(used).collect();
-        Own {
+        PromptStep {
             prompt: file.map(|file| file.template),
             missing,
             repeats,
@@ -550,7 +533,7 @@ impl Loader<'_> {
     fn repeats(
         &mut self,
         raw: &RawStep,
-        folder: Option<&Folder>,
+        folder: Option<&PromptFolder>,
         own: Option<&PromptFile>,
     ) -> Option<Vec<Template>> {
         let chain = raw.chain.as_ref()?;
@@ -569,7 +552,7 @@ impl Loader<'_> {
     }
 
     fn check_unused(&mut self) {
-        for validator in self.top.validators.iter().filter(|it| !self.asked.contains(&it.name)) {
+        for validator in self.top.validators.iter().filter(|raw| !self.asked.contains(&raw.name)) {
             let help = "name it in the conditions of a step, or in completion_conditions of a workflow";
             validator.at.error(self.report, "no step asks this validator, so it would never run", help);
         }
@@ -578,15 +561,15 @@ impl Loader<'_> {
 
 /// Joins the prompts of the first iteration and of those after it.
 pub(super) fn step_prompts(
-    initial: Option<&Own>,
-    continuation: Option<&Own>,
-    end: Option<&End>,
+    initial: Option<&PromptStep>,
+    continuation: Option<&PromptStep>,
+    end: Option<&EndStep>,
 ) -> Option<StepPrompts> {
-    let own = |it: Option<&Own>| it.and_then(|own| own.prompt.clone());
+    let own = |step: Option<&PromptStep>| step.and_then(|own| own.prompt.clone());
     let later = continuation.or(initial)?;
     let onward = own(continuation).or_else(|| own(initial))?;
-    let declared = [initial, continuation].into_iter().flatten().flat_map(|it| &it.variables);
-    let variables: BTreeSet<&String> = declared.chain(end.into_iter().flat_map(|it| &it.variables)).collect();
+    let declared = [initial, continuation].into_iter().flatten().flat_map(|step| &step.variables);
+    let variables: BTreeSet<_> = declared.chain(end.into_iter().flat_map(|end| &end.variables)).collect();
     Some(StepPrompts {
         initial: own(initial).unwrap_or_else(|| onward.clone()),
         continuation: later.repeats.clone().unwrap_or_else(|| vec![onward.clone()]),
@@ -596,12 +579,12 @@ pub(super) fn step_prompts(
     })
 }
 
-fn is_of(validator: &RawValidator, pattern: &str) -> bool {
+fn uses_pattern(validator: &RawValidator, pattern: &str) -> bool {
     validator.pattern.as_ref().is_some_and(|(name, _)| name == pattern)
 }
 
 /// Returns the names that a validator supplies, besides those that are always there.
-fn supplied(validator: &RawValidator) -> impl Iterator<Item = &str> {
+fn supplied_names(validator: &RawValidator) -> impl Iterator<Item = &str> {
     let of_files: &[&str] = match validator.kind.as_str() {
         "file" => OF_FILES,
         "checklist" => &["openItems"],
@@ -616,9 +599,9 @@ fn always() -> impl Iterator<Item = String> {
 }
 
 /// Returns a pattern as plain data, without its templates.
-pub(super) fn data_of(raw: &RawPattern) -> Pattern {
+pub(super) fn to_pattern(raw: &RawPattern) -> FailurePattern {
     let texts = |list: &[(String, SourceLocation)]| list.iter().map(|(text, _)| text.clone()).collect();
-    Pattern {
+    FailurePattern {
         name: raw.name.clone(),
         description: raw.description.clone(),
         params: texts(&raw.params),
@@ -632,7 +615,7 @@ pub(super) fn near_or_list<'n>(name: &str, names: impl Iterator<Item = &'n str>)
     const MOST: usize = 30;
     let names: Vec<&str> = names.collect();
     let near = nearest(name, names.iter().copied());
-    let near = near.map_or_else(String::new, |near| format!("did you mean {}? ", quoted(near)));
+    let near = near.map_or_else(String::new, |near| format!("did you mean {}? ", quote(near)));
     let listed: Vec<&str> = names.into_iter().take(MOST).collect();
     if listed.is_empty() {
         "none is defined".to_owned()

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use unstuck_core::client::Client;
-use unstuck_core::completion::{Closer, Completion, Condition, OnFailed, Pattern, Run, Template, Validator};
+use unstuck_core::completion::{Completion, Condition, FailurePattern, Reviewer, Validator, ValidatorKind};
 use unstuck_core::workflow::{Worker, WorkerKind};
 
 mod answer_schema_json;
@@ -25,76 +25,27 @@ pub mod front_matter;
 pub mod keys;
 mod load;
 pub mod params;
+mod parts;
 pub mod pattern;
 mod prompt_dir;
 mod read;
 pub mod retry_prompt;
 mod scaffold;
 
-use self::answer_schemas::Answer;
 use crate::prompt_template::Params;
 use crate::workflow_file::worker::{capability, worker_kind};
 pub(crate) use answer_schema_json::{json_form, refuse};
 use load::near_or_list;
+pub use parts::RegistryError;
+use parts::{ATTEMPTS, CloserSpec, EndStep, PromptStep, RegistryParts};
 pub(crate) use read::SourceLocation;
 pub use scaffold::starter;
-use unstuck_document::Rejected;
-use unstuck_document::diagnostic::{Diagnostic, Report};
+use unstuck_document::{Diagnostic, LoadError, LoadReport};
 
 /// A registry that was read, checked and resolved.
 #[derive(Clone, Debug)]
 pub struct Registry {
-    parts: Parts,
-}
-
-/// The content of a registry.
-#[derive(Clone, Debug, Default)]
-struct Parts {
-    own: BTreeMap<String, Own>,
-    ends: BTreeMap<String, End>,
-    /// By name; nothing for what is not run yet.
-    validators: BTreeMap<String, Option<Validator>>,
-}
-
-/// A step with its prompt.
-#[derive(Clone, Debug)]
-struct Own {
-    prompt: Option<Template>,
-    /// The prompt that was looked for.
-    missing: Option<String>,
-    repeats: Option<Vec<Template>>,
-    bounded: bool,
-    /// Those that it declares, and those that its prompt has.
-    variables: BTreeSet<String>,
-    max_attempts: Option<u32>,
-    answer: Option<Answer>,
-}
-
-/// A step with conditions.
-#[derive(Clone, Debug)]
-struct End {
-    conditions: Vec<Condition>,
-    /// Some of its conditions are of a type that is not run yet.
-    lacks_some: bool,
-    fallback: Option<Template>,
-    guesses: Vec<Pattern>,
-    on_failure: OnFailed,
-    max_attempts: Option<u32>,
-    answer: Option<Answer>,
-    closer: Option<CloserSpec>,
-    variables: Vec<String>,
-    /// The prompt for each pattern in this step.
-    templates: BTreeMap<String, Vec<Template>>,
-}
-
-/// A closer before it is known who works on the step.
-#[derive(Clone, Debug)]
-struct CloserSpec {
-    prompt: Template,
-    worker: Option<String>,
-    model: Option<String>,
-    capabilities: Vec<String>,
-    required: Vec<String>,
+    parts: RegistryParts,
 }
 
 /// The requirements of a workflow step.
@@ -117,28 +68,9 @@ pub struct RequestedCondition {
     pub params: Params,
 }
 
-/// Why a registry cannot give what a workflow asks for.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what}; {help}")]
-pub struct RegistryError {
-    /// The problem.
-    pub what: String,
-    /// How to fix it.
-    pub help: String,
-}
-
-impl RegistryError {
-    fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { what: what.into(), help: help.into() }
-    }
-}
-
 /// Names of `{uv-name}` that Unstuck supplies in every step.
 pub const SUPPLIED: &[&str] =
     &["iteration", "completed_iterations", "max_iterations", "remaining", "previous_summary"];
-
-/// Default number of occurrences of one failure at which a step has failed.
-const ATTEMPTS: u32 = 3;
 
 /// Prefixes of step ids, by the role of the step.
 const INITIAL: &str = "initial.";
@@ -148,7 +80,7 @@ const ENDS: &[&str] = &["complete.", "closure."];
 impl Registry {
     /// Returns a registry that defines nothing, so that only the built-in validators are known.
     pub fn built_in() -> Self {
-        Self { parts: Parts::default() }
+        Self { parts: RegistryParts::default() }
     }
 
     /// Reads a registry with its prompts and schemas, and returns it with its warnings.
@@ -161,8 +93,8 @@ impl Registry {
         path: &Path,
         workspace: &Path,
         asked: Option<&[String]>,
-    ) -> Result<(Self, Vec<Diagnostic>), Rejected> {
-        let mut report = Report::default();
+    ) -> Result<(Self, Vec<Diagnostic>), LoadError> {
+        let mut report = LoadReport::default();
         let before = report.count();
         let root = prompt_dir::source(path, workspace, &mut report)
             .and_then(|(source, text)| unstuck_document::json::parse(source, &text, &mut report));
@@ -174,7 +106,7 @@ impl Registry {
         let (complaints, warnings) = report.finish(false);
         match parts {
             Some(parts) if !failed => Ok((Self { parts }, warnings)),
-            _ => Err(Rejected { complaints }),
+            _ => Err(LoadError { complaints }),
         }
     }
 
@@ -191,8 +123,8 @@ impl Registry {
     }
 
     /// Says whether some of the conditions of a step are of a type that is not run yet.
-    pub fn lacks_some(&self, step: &str) -> bool {
-        self.find(step).is_ok_and(|found| found.end.is_some_and(|end| end.lacks_some))
+    pub fn has_unsupported(&self, step: &str) -> bool {
+        self.find(step).is_ok_and(|found| found.end.is_some_and(|end| end.has_unsupported))
     }
 
     /// Returns a condition that a workflow step names itself, with the prompts of the step of the registry that it asks
@@ -203,27 +135,27 @@ impl Registry {
     /// A validator that the registry does not define, and that is no built-in one of this project.
     pub fn condition(
         &self,
-        wanted: &RequestedCondition,
+        requested: &RequestedCondition,
         step: Option<&str>,
         project: &Path,
     ) -> Result<Option<Condition>, RegistryError> {
-        let RequestedCondition { validator: name, params } = wanted;
+        let RequestedCondition { validator: name, params } = requested;
         let end = step.map(|name| self.find(name)).transpose()?.and_then(|found| found.end);
         let mut validator = match self.parts.validators.get(name) {
             Some(Some(validator)) => with_prompts(validator, end),
             Some(None) => return Ok(None), // A semantic one counts neither as passed nor as failed.
-            None => match builtin::of_params(name, params) {
+            None => match builtin::from_params(name, params) {
                 Some(described) => described?,
-                None => builtin::validator(name, project).map_err(|it| self.refused_validator(name, it))?,
+                None => builtin::validator(name, project).map_err(|why| self.refused_validator(name, why))?,
             },
         };
-        if let (Run::Files(paths), Some(more)) = (&mut validator.run, params.get("paths")) {
+        if let (ValidatorKind::Files(paths), Some(more)) = (&mut validator.run, params.get("paths")) {
             paths.extend(read::paths(more));
         }
-        if matches!(&validator.run, Run::Files(paths) if paths.is_empty()) {
+        if matches!(&validator.run, ValidatorKind::Files(paths) if paths.is_empty()) {
             return Err(RegistryError::new(format!("{name} asks for no file"), load::NO_PATHS));
         }
-        let texts = params.iter().map(|(param, value)| match read::joined(value) {
+        let texts = params.iter().map(|(param, value)| match read::join_scalars(value) {
             Some(text) => Ok((param.clone(), text)),
             None => Err(RegistryError::new(
                 format!("parameter {param} of validator {name} is neither a scalar nor a list of scalars"),
@@ -239,7 +171,7 @@ impl Registry {
     pub fn conditions_with(&self, validator: &str) -> Vec<(Vec<&str>, &Condition)> {
         let mut found: Vec<(Vec<&str>, &Condition)> = Vec::new();
         for (id, end) in &self.parts.ends {
-            for condition in end.conditions.iter().filter(|it| it.validator.name == validator) {
+            for condition in end.conditions.iter().filter(|condition| condition.validator.name == validator) {
                 let same = |other: &&mut (Vec<&str>, &Condition)| {
                     other.1.params == condition.params && other.1.validator.run == condition.validator.run
                 };
@@ -258,7 +190,7 @@ impl Registry {
         let ids = self.parts.own.keys().chain(self.parts.ends.keys());
         for id in ids {
             let prefixes = [INITIAL, CONTINUATION].into_iter().chain(ENDS.iter().copied());
-            let name = prefixes.into_iter().find_map(|it| id.strip_prefix(it)).unwrap_or(id);
+            let name = prefixes.into_iter().find_map(|prefix| id.strip_prefix(prefix)).unwrap_or(id);
             if !names.iter().any(|other| other == name) {
                 names.push(name.to_owned());
             }
@@ -267,7 +199,7 @@ impl Registry {
     }
 
     /// Returns the ids of steps with conditions that none of these names asks for: what they verify is never verified.
-    pub fn unasked(&self, asked: &[&str]) -> Vec<String> {
+    pub fn unused_steps(&self, asked: &[&str]) -> Vec<String> {
         let is_asked = |id: &str| {
             asked
                 .iter()
@@ -282,12 +214,16 @@ impl Registry {
     /// # Errors
     ///
     /// A name that the registry does not define.
-    pub fn pattern(&self, step: &str, pattern: &str) -> Result<(Completion, Option<Pattern>), RegistryError> {
+    pub fn pattern(
+        &self,
+        step: &str,
+        pattern: &str,
+    ) -> Result<(Completion, Option<FailurePattern>), RegistryError> {
         let completion = self.find(step)?.completion(step)?;
-        let mut patterns = completion.conditions.iter().map(|it| &it.validator.pattern);
-        let found = patterns.find(|it| it.name == pattern).cloned();
+        let mut patterns = completion.conditions.iter().map(|condition| &condition.validator.pattern);
+        let found = patterns.find(|known| known.name == pattern).cloned();
         if found.is_none() && !pattern.is_empty() {
-            let names = completion.conditions.iter().map(|it| it.validator.pattern.name.as_str());
+            let names = completion.conditions.iter().map(|known| known.validator.pattern.name.as_str());
             let help = near_or_list(pattern, names);
             return Err(RegistryError::new(
                 format!("no condition of {step} has the pattern {pattern}"),
@@ -297,10 +233,10 @@ impl Registry {
         Ok((completion, found))
     }
 
-    fn find(&self, name: &str) -> Result<Found<'_>, RegistryError> {
-        let Parts { own, ends, .. } = &self.parts;
+    fn find(&self, name: &str) -> Result<NamedSteps<'_>, RegistryError> {
+        let RegistryParts { own, ends, .. } = &self.parts;
         if own.contains_key(name) || ends.contains_key(name) {
-            return Ok(Found { initial: own.get(name), continuation: None, end: ends.get(name) });
+            return Ok(NamedSteps { initial: own.get(name), continuation: None, end: ends.get(name) });
         }
         let named = |prefix: &str| format!("{prefix}{name}");
         let mut both = ENDS.iter().filter_map(|prefix| ends.get(&named(prefix)));
@@ -309,8 +245,8 @@ impl Registry {
             let what = format!("the registry defines both complete.{name} and closure.{name}");
             return Err(RegistryError::new(what, "name one of them in full"));
         }
-        let found =
-            Found { initial: own.get(&named(INITIAL)), continuation: own.get(&named(CONTINUATION)), end };
+        let (initial, continuation) = (own.get(&named(INITIAL)), own.get(&named(CONTINUATION)));
+        let found = NamedSteps { initial, continuation, end };
         if found.initial.is_none() && found.continuation.is_none() && end.is_none() {
             let names = self.names();
             let help = near_or_list(name, names.iter().map(String::as_str));
@@ -324,14 +260,14 @@ impl Registry {
             return builtin;
         }
         let own: BTreeSet<&str> = self.parts.validators.keys().map(String::as_str).collect();
-        let ours = builtin::NAMES.iter().chain(builtin::DESCRIBED).copied().filter(|it| !own.contains(it));
+        let ours = builtin::NAMES.iter().chain(builtin::DESCRIBED).copied().filter(|key| !own.contains(key));
         let names = own.iter().copied().chain(ours);
         RegistryError::new(format!("the registry defines no validator \"{name}\""), near_or_list(name, names))
     }
 }
 
 /// Returns a validator with the prompts that answer its failure in a step.
-fn with_prompts(validator: &Validator, end: Option<&End>) -> Validator {
+fn with_prompts(validator: &Validator, end: Option<&EndStep>) -> Validator {
     let mut validator = validator.clone();
     let templates = end.and_then(|end| end.templates.get(&validator.pattern.name));
     validator.pattern.templates = templates.cloned().unwrap_or_default();
@@ -339,13 +275,13 @@ fn with_prompts(validator: &Validator, end: Option<&End>) -> Validator {
 }
 
 /// The prompts of a name.
-struct Found<'a> {
-    initial: Option<&'a Own>,
-    continuation: Option<&'a Own>,
-    end: Option<&'a End>,
+struct NamedSteps<'a> {
+    initial: Option<&'a PromptStep>,
+    continuation: Option<&'a PromptStep>,
+    end: Option<&'a EndStep>,
 }
 
-impl Found<'_> {
+impl NamedSteps<'_> {
     /// Returns all but the closer.
     fn completion(&self, name: &str) -> Result<Completion, RegistryError> {
         let Self { initial, continuation, end } = *self;
@@ -388,16 +324,16 @@ fn client_of_kind(kind: WorkerKind) -> Option<Box<Client>> {
 }
 
 /// Makes a judge of what the file says and who works on the step.
-fn closer(spec: &CloserSpec, worker: Option<&Worker>) -> Result<Closer, RegistryError> {
+fn closer(spec: &CloserSpec, worker: Option<&Worker>) -> Result<Reviewer, RegistryError> {
     let named = spec.worker.as_deref().and_then(worker_kind);
-    let Some(kind) = named.or_else(|| worker.map(|it| it.kind)) else {
+    let Some(kind) = named.or_else(|| worker.map(|worker| worker.kind)) else {
         return Err(RegistryError::new(
             "the closer names no worker",
             "add worker to it, one of those of the workflow",
         ));
     };
     // Settings of a worker of another kind do not apply to this one.
-    let same = worker.filter(|it| it.kind == kind).cloned();
+    let same = worker.filter(|worker| worker.kind == kind).cloned();
     let mut base = same.unwrap_or_else(|| Worker::new(kind, ""));
     base.client = base.client.or_else(|| client_of_kind(kind));
     if !base.can_be_started() {
@@ -407,12 +343,12 @@ fn closer(spec: &CloserSpec, worker: Option<&Worker>) -> Result<Closer, Registry
             "name one of those of the workflow, or CLAUDE_CODE, CODEX_CLI or OPENCODE",
         ));
     }
-    Ok(Closer {
+    Ok(Reviewer {
         worker: Worker {
             instructions: String::new(),
-            capabilities: spec.capabilities.iter().filter_map(|it| capability(it)).collect(),
+            capabilities: spec.capabilities.iter().filter_map(|name| capability(name)).collect(),
             model: spec.model.clone().or(base.model),
-            workspace: worker.map_or(base.workspace, |it| it.workspace.clone()),
+            workspace: worker.map_or(base.workspace, |worker| worker.workspace.clone()),
             fallback: Vec::new(),
             ..base
         },

@@ -42,8 +42,8 @@ impl PatternTerm {
 /// says nothing.
 pub fn corpus<'a>(error: &'a str, params: impl IntoIterator<Item = &'a Value>) -> Option<String> {
     let texts = std::iter::once(error).chain(params.into_iter().filter_map(Value::as_str));
-    let told: Vec<&str> = texts.filter(|text| !text.trim().is_empty()).collect();
-    (!told.is_empty()).then(|| told.join("\n").to_lowercase())
+    let parts: Vec<&str> = texts.filter(|text| !text.trim().is_empty()).collect();
+    (!parts.is_empty()).then(|| parts.join("\n").to_lowercase())
 }
 
 /// Counts the words that are in a corpus.

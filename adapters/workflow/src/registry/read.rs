@@ -6,13 +6,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use unstuck_core::completion::OnFailed;
+use unstuck_core::completion::OnValidatorFailure;
 use unstuck_core::id::Millis;
-use unstuck_document::diagnostic::{KeyPath, Location, OnceNote, Report, quoted};
-use unstuck_document::json;
-use unstuck_document::map_view::MapView;
-use unstuck_document::node::{Kind, Node};
 use unstuck_document::type_check::check_map;
+use unstuck_document::{FileOffset, KeyPath, LoadReport, MapView, NodeKind, OnceNote, TreeNode, json, quote};
 
 use super::keys::{self, NOT_YET};
 use crate::schema;
@@ -20,12 +17,12 @@ use crate::schema;
 /// Where something is said, and how it is called there.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceLocation {
-    pub place: Location,
+    pub place: FileOffset,
     pub path: KeyPath,
 }
 
 impl SourceLocation {
-    pub fn of(view: &MapView<'_>) -> Self {
+    pub fn from_view(view: &MapView<'_>) -> Self {
         Self { place: view.place, path: view.path.clone() }
     }
 
@@ -34,18 +31,18 @@ impl SourceLocation {
         Self { place: view.value_place(key), path: view.path.key(key) }
     }
 
-    pub fn error(&self, report: &mut Report, what: impl Into<String>, help: impl Into<String>) {
+    pub fn error(&self, report: &mut LoadReport, what: impl Into<String>, help: impl Into<String>) {
         report.error(self.place, &self.path, what, help);
     }
 
-    pub fn warn(&self, report: &mut Report, what: impl Into<String>, help: impl Into<String>) {
+    pub fn warn(&self, report: &mut LoadReport, what: impl Into<String>, help: impl Into<String>) {
         report.warn(self.place, &self.path, what, help);
     }
 }
 
 /// The top of a registry.
 pub(super) struct RegistryRoot {
-    pub place: Location,
+    pub place: FileOffset,
     pub agent: String,
     pub c1: String,
     pub template: Option<(String, SourceLocation)>,
@@ -105,7 +102,7 @@ pub(super) struct RawStep {
     pub newest: bool,
     pub uv: Vec<String>,
     pub conditions: Vec<RawCondition>,
-    pub on_failure: Option<OnFailed>,
+    pub on_failure: Option<OnValidatorFailure>,
     pub max_attempts: Option<u32>,
     pub answer: Option<RawAnswer>,
     pub chain: Option<Vec<(String, SourceLocation)>>,
@@ -143,7 +140,7 @@ pub(super) struct RawCloser {
 }
 
 /// Reads a registry from its tree.
-pub(super) fn top(root: &Node, report: &mut Report) -> RegistryRoot {
+pub(super) fn top(root: &TreeNode, report: &mut LoadReport) -> RegistryRoot {
     check_map(&keys::TOP, root, root.place, &KeyPath::default(), report);
     let view = MapView::new(root, root.place, KeyPath::default());
     not_yet(&view, report);
@@ -162,13 +159,13 @@ pub(super) fn top(root: &Node, report: &mut Report) -> RegistryRoot {
     let rest = steps.iter().filter(|(id, _)| !both.contains(id));
     let mut own: Vec<RawStep> = rest.map(|(id, view)| step(id, view, report)).collect();
     let again = ends.iter().filter(|(id, _)| both.contains(id));
-    own.extend(again.map(|(id, view)| step(id, view, &mut Report::default())));
+    own.extend(again.map(|(id, view)| step(id, view, &mut LoadReport::default())));
     RegistryRoot {
         place: root.place,
         agent: view.owned("agentId").unwrap_or_default(),
         c1: view.owned("c1").unwrap_or_else(|| "steps".to_owned()),
-        template: said(&view, "pathTemplate"),
-        template_plain: said(&view, "pathTemplateNoAdaptation"),
+        template: text_with_location(&view, "pathTemplate"),
+        template_plain: text_with_location(&view, "pathTemplateNoAdaptation"),
         prompts_base: view.owned("userPromptsBase"),
         schemas_base: view.owned("schemasBase"),
         patterns: entries(&view, &["completionPatterns", "failurePatterns"], report)
@@ -190,7 +187,7 @@ fn same_place(entry: &MapView<'_>, entries: &[(String, MapView<'_>)]) -> bool {
 }
 
 /// Gathers the entries of maps that mean the same, in their order.
-fn entries<'a>(view: &MapView<'a>, keys: &[&str], report: &mut Report) -> Vec<(String, MapView<'a>)> {
+fn entries<'a>(view: &MapView<'a>, keys: &[&str], report: &mut LoadReport) -> Vec<(String, MapView<'a>)> {
     let mut found = Vec::new();
     for map in keys.iter().filter_map(|key| view.map(key)) {
         for entry in map.node.entries() {
@@ -204,32 +201,32 @@ fn entries<'a>(view: &MapView<'a>, keys: &[&str], report: &mut Report) -> Vec<(S
 fn add<'a>(
     found: &mut Vec<(String, MapView<'a>)>,
     entry: Option<(String, MapView<'a>)>,
-    report: &mut Report,
+    report: &mut LoadReport,
 ) {
     let Some((name, view)) = entry else { return };
     match found.iter().find(|(other, _)| *other == name) {
-        Some((_, other)) => agree(other, &view, report),
+        Some((_, other)) => check_same(other, &view, report),
         None => found.push((name, view)),
     }
 }
 
 /// Complains if two maps that should say the same do not.
-fn agree(first: &MapView<'_>, second: &MapView<'_>, report: &mut Report) {
-    if !same(first.node, second.node) {
-        twice(&SourceLocation::of(second), first.path.as_str(), report);
+fn check_same(first: &MapView<'_>, second: &MapView<'_>, report: &mut LoadReport) {
+    if !has_same_value(first.node, second.node) {
+        report_duplicate(&SourceLocation::from_view(second), first.path.as_str(), report);
     }
 }
 
-fn twice(at: &SourceLocation, other: &str, report: &mut Report) {
+fn report_duplicate(at: &SourceLocation, other: &str, report: &mut LoadReport) {
     at.error(report, format!("says something else than {other}"), "both mean the same: keep one of them");
 }
 
 /// Says whether two values have the same content, wherever they stand.
-fn same(left: &Node, right: &Node) -> bool {
+fn has_same_value(left: &TreeNode, right: &TreeNode) -> bool {
     json::value(left) == json::value(right)
 }
 
-fn said(view: &MapView<'_>, key: &str) -> Option<(String, SourceLocation)> {
+fn text_with_location(view: &MapView<'_>, key: &str) -> Option<(String, SourceLocation)> {
     Some((view.owned(key)?, SourceLocation::value(view, key)))
 }
 
@@ -244,7 +241,7 @@ fn list(view: &MapView<'_>, key: &str) -> Option<Vec<(String, SourceLocation)>> 
 }
 
 /// Notes the features that have no effect yet.
-fn not_yet(view: &MapView<'_>, report: &mut Report) {
+fn not_yet(view: &MapView<'_>, report: &mut LoadReport) {
     for (key, feature) in NOT_YET {
         if view.has(key) {
             report.note(OnceNote::NotYet(feature), view.key_place(key));
@@ -254,7 +251,7 @@ fn not_yet(view: &MapView<'_>, report: &mut Report) {
 
 fn pattern(name: &str, view: &MapView<'_>) -> RawPattern {
     RawPattern {
-        at: SourceLocation::of(view),
+        at: SourceLocation::from_view(view),
         name: name.to_owned(),
         description: view.owned("description").unwrap_or_default(),
         edition: view.owned("edition").unwrap_or_default(),
@@ -265,14 +262,14 @@ fn pattern(name: &str, view: &MapView<'_>) -> RawPattern {
     }
 }
 
-fn validator(name: &str, view: &MapView<'_>, report: &mut Report) -> RawValidator {
+fn validator(name: &str, view: &MapView<'_>, report: &mut LoadReport) -> RawValidator {
     let kind = view.owned("type").unwrap_or_default();
     if kind == "semantic" {
         report.note(OnceNote::NotYet("semantic validators"), view.place);
         if !view.has("semanticConfig") {
             let help =
                 "expected semanticConfig with checkType commit-message, coverage-check or file-relevance";
-            SourceLocation::of(view).error(
+            SourceLocation::from_view(view).error(
                 report,
                 "a semantic validator without semanticConfig.checkType",
                 help,
@@ -281,23 +278,23 @@ fn validator(name: &str, view: &MapView<'_>, report: &mut Report) -> RawValidato
     }
     let extract = view.map("extractParams").map(|map| {
         let entries = map.node.entries().iter();
-        let texts = entries.filter_map(|it| {
-            let at = SourceLocation { place: it.value.place, path: map.path.key(&it.key) };
-            Some((it.key.clone(), it.value.text()?.to_owned(), at))
+        let texts = entries.filter_map(|entry| {
+            let at = SourceLocation { place: entry.value.place, path: map.path.key(&entry.key) };
+            Some((entry.key.clone(), entry.value.text()?.to_owned(), at))
         });
         texts.collect()
     });
-    let codes =
-        view.entry("exitCodes").map(|entry| exit_codes(&entry.value, &SourceLocation::of(view), report));
+    let at = SourceLocation::from_view(view);
+    let codes = view.entry("exitCodes").map(|entry| exit_codes(&entry.value, &at, report));
     RawValidator {
-        at: SourceLocation::of(view),
+        at,
         name: name.to_owned(),
         kind,
-        command: said(view, "command"),
-        path: said(view, "path"),
-        pointer: said(view, "pointer"),
-        success_when: said(view, "successWhen"),
-        pattern: said(view, "failurePattern"),
+        command: text_with_location(view, "command"),
+        path: text_with_location(view, "path"),
+        pointer: text_with_location(view, "pointer"),
+        success_when: text_with_location(view, "successWhen"),
+        pattern: text_with_location(view, "failurePattern"),
         extract: extract.unwrap_or_default(),
         preflight: view.text("phase").map(|phase| phase == "preflight"),
         recoverable: view.flag("recoverableByDefault").unwrap_or(true),
@@ -306,10 +303,10 @@ fn validator(name: &str, view: &MapView<'_>, report: &mut Report) -> RawValidato
     }
 }
 
-fn exit_codes(list: &Node, validator: &SourceLocation, report: &mut Report) -> Vec<i32> {
+fn exit_codes(list: &TreeNode, validator: &SourceLocation, report: &mut LoadReport) -> Vec<i32> {
     let mut codes = Vec::new();
     for item in list.items() {
-        let Kind::Int(text) = &item.kind else { continue };
+        let NodeKind::Int(text) = &item.kind else { continue };
         match text.parse::<u8>() {
             Ok(code) => codes.push(code.into()),
             Err(_) => {
@@ -321,22 +318,23 @@ fn exit_codes(list: &Node, validator: &SourceLocation, report: &mut Report) -> V
     codes
 }
 
-fn step(id: &str, view: &MapView<'_>, report: &mut Report) -> RawStep {
+fn step(id: &str, view: &MapView<'_>, report: &mut LoadReport) -> RawStep {
     not_yet(view, report);
     if let Some(other) = view.text("stepId").filter(|other| *other != id) {
-        let what = format!("found {}, but the key of this step is {}", quoted(other), quoted(id));
+        let what = format!("found {}, but the key of this step is {}", quote(other), quote(id));
         SourceLocation::value(view, "stepId").error(report, what, "leave stepId out, or make them equal");
     }
     if let (Some(old), Some(new)) = (view.entry("stepKind"), view.entry("kind"))
-        && !same(&old.value, &new.value)
+        && !has_same_value(&old.value, &new.value)
     {
-        twice(&SourceLocation::value(view, "kind"), "stepKind", report);
+        report_duplicate(&SourceLocation::value(view, "kind"), "stepKind", report);
     }
     let failed = view.map("onFailure");
-    let action = failed.as_ref().and_then(|it| it.text("action"));
-    let retries = view.map("check").and_then(|it| it.map("onFail")).and_then(|it| it.whole("maxRetries"));
+    let action = failed.as_ref().and_then(|failed| failed.text("action"));
+    let retries =
+        view.map("check").and_then(|check| check.map("onFail")).and_then(|failed| failed.whole("maxRetries"));
     RawStep {
-        at: SourceLocation::of(view),
+        at: SourceLocation::from_view(view),
         id: id.to_owned(),
         address: step_address(view, report),
         newest: ["kind", "address", "postLLMConditions", "preflightConditions"]
@@ -345,12 +343,12 @@ fn step(id: &str, view: &MapView<'_>, report: &mut Report) -> RawStep {
         uv: view.texts("uvVariables"),
         conditions: conditions(view, report),
         on_failure: action.map(|action| match action {
-            "abort" => OnFailed::Abort,
-            "skip" => OnFailed::Skip,
-            _ => OnFailed::Retry,
+            "abort" => OnValidatorFailure::Abort,
+            "skip" => OnValidatorFailure::Skip,
+            _ => OnValidatorFailure::Retry,
         }),
         max_attempts: failed
-            .and_then(|it| it.whole("maxAttempts"))
+            .and_then(|failed| failed.whole("maxAttempts"))
             .or_else(|| Some(retries?.saturating_add(1))),
         answer: answer(view, report),
         chain: list(view, "adaptationChain"),
@@ -359,13 +357,13 @@ fn step(id: &str, view: &MapView<'_>, report: &mut Report) -> RawStep {
 }
 
 /// Reads the address of a step, which is in the step itself or in its `address` map.
-fn step_address(view: &MapView<'_>, report: &mut Report) -> RawAddress {
+fn step_address(view: &MapView<'_>, report: &mut LoadReport) -> RawAddress {
     let Some(inner) = view.map("address") else { return address(view, "default") };
     for key in ["c1", "c2", "c3", "edition", "adaptation"] {
         if let (Some(outer), Some(entry)) = (view.entry(key), inner.entry(key))
-            && !same(&outer.value, &entry.value)
+            && !has_same_value(&outer.value, &entry.value)
         {
-            twice(&SourceLocation::value(&inner, key), key, report);
+            report_duplicate(&SourceLocation::value(&inner, key), key, report);
         }
     }
     let (outer, inner) = (address(view, "default"), address(&inner, ""));
@@ -387,12 +385,12 @@ fn address(view: &MapView<'_>, edition: &str) -> RawAddress {
         c3: segment("c3"),
         edition: segment("edition").unwrap_or_else(|| edition.to_owned()),
         adaptation: segment("adaptation"),
-        at: SourceLocation::of(view),
+        at: SourceLocation::from_view(view),
     }
 }
 
 /// Reads the conditions: what is asked before the work first.
-fn conditions(view: &MapView<'_>, report: &mut Report) -> Vec<RawCondition> {
+fn conditions(view: &MapView<'_>, report: &mut LoadReport) -> Vec<RawCondition> {
     let mut found = condition_list(view, "preflightConditions", Some(true), report);
     let mut first: Option<&str> = None;
     for (key, preflight) in
@@ -400,8 +398,8 @@ fn conditions(view: &MapView<'_>, report: &mut Report) -> Vec<RawCondition> {
     {
         let Some(entry) = view.entry(key) else { continue };
         if let Some(other) = first {
-            if view.entry(other).is_some_and(|other| !same(&other.value, &entry.value)) {
-                twice(&SourceLocation::value(view, key), other, report);
+            if view.entry(other).is_some_and(|other| !has_same_value(&other.value, &entry.value)) {
+                report_duplicate(&SourceLocation::value(view, key), other, report);
             }
             continue;
         }
@@ -415,7 +413,7 @@ fn condition_list(
     view: &MapView<'_>,
     key: &str,
     preflight: Option<bool>,
-    report: &mut Report,
+    report: &mut LoadReport,
 ) -> Vec<RawCondition> {
     let maps = view.maps(key).into_iter();
     let named = maps.filter_map(|map| Some((map.owned("validator")?, map)));
@@ -426,8 +424,8 @@ fn condition_list(
             params: map.map("params").map(|params| scalars(&params, report)).unwrap_or_default(),
             paths: map
                 .map("params")
-                .and_then(|it| it.entry("paths"))
-                .map(|it| paths(&json::value(&it.value)))
+                .and_then(|params| params.entry("paths"))
+                .map(|entry| paths(&json::value(&entry.value)))
                 .unwrap_or_default(),
             preflight,
         })
@@ -435,17 +433,17 @@ fn condition_list(
 }
 
 /// Reads the parameters of a condition: scalars, or lists of them.
-fn scalars(params: &MapView<'_>, report: &mut Report) -> BTreeMap<String, String> {
+fn scalars(params: &MapView<'_>, report: &mut LoadReport) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for entry in params.node.entries() {
         let value = json::value(&entry.value);
-        match joined(&value) {
+        match join_scalars(&value) {
             Some(text) => {
                 found.insert(entry.key.clone(), text);
             }
             None => SourceLocation::value(params, &entry.key).error(
                 report,
-                format!("found {}", entry.value.found()),
+                format!("found {}", entry.value.description()),
                 "expected text, a number, true or false, or a list of these",
             ),
         }
@@ -454,13 +452,13 @@ fn scalars(params: &MapView<'_>, report: &mut Report) -> BTreeMap<String, String
 }
 
 /// Returns a scalar as text, and a list of scalars as text separated by spaces.
-pub(super) fn joined(value: &Value) -> Option<String> {
+pub(super) fn join_scalars(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
         Value::Bool(value) => Some(value.to_string()),
-        Value::Array(items) if items.iter().all(|it| !it.is_array()) => {
-            items.iter().map(joined).collect::<Option<Vec<_>>>().map(|texts| texts.join(" "))
+        Value::Array(items) if items.iter().all(|item| !item.is_array()) => {
+            items.iter().map(join_scalars).collect::<Option<Vec<_>>>().map(|texts| texts.join(" "))
         }
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
@@ -470,27 +468,27 @@ pub(super) fn joined(value: &Value) -> Option<String> {
 pub(super) fn paths(value: &Value) -> Vec<String> {
     let one = std::slice::from_ref(value);
     let items = value.as_array().map_or(one, Vec::as_slice);
-    items.iter().filter_map(joined).collect()
+    items.iter().filter_map(join_scalars).collect()
 }
 
 /// Reads what an answer has to look like.
-fn answer(view: &MapView<'_>, report: &mut Report) -> Option<RawAnswer> {
+fn answer(view: &MapView<'_>, report: &mut LoadReport) -> Option<RawAnswer> {
     let check = view.map("check");
-    if let Some(part) = check.as_ref().and_then(|it| it.map("onPass")) {
+    if let Some(part) = check.as_ref().and_then(|check| check.map("onPass")) {
         not_yet(&part, report);
     }
-    let failed = check.as_ref().and_then(|it| it.map("onFail"));
-    if let Some(part) = failed.as_ref().filter(|it| it.flag("retry") == Some(false)) {
+    let failed = check.as_ref().and_then(|check| check.map("onFail"));
+    if let Some(part) = failed.as_ref().filter(|failed| failed.flag("retry") == Some(false)) {
         report.note(OnceNote::NotYet("check.onFail.retry: false"), part.key_place("retry"));
     }
-    let retry = failed.and_then(|it| it.map("retryPrompt")).map(|it| address(&it, "default"));
-    let format = check.and_then(|it| it.map("responseFormat"));
+    let retry = failed.and_then(|failed| failed.map("retryPrompt")).map(|prompt| address(&prompt, "default"));
+    let format = check.and_then(|check| check.map("responseFormat"));
     let own = format.as_ref().and_then(|format| response(format, report));
     let form = match schema(view, report) {
         Some(schema) => {
             if matches!(own, Some(RawForm::Schema { .. } | RawForm::Inline(..) | RawForm::Pattern(..))) {
                 let help = "keep the schema of the step, or that of check.responseFormat";
-                SourceLocation::of(view).error(report, "says twice what an answer looks like", help);
+                SourceLocation::from_view(view).error(report, "says twice what an answer looks like", help);
             }
             schema
         }
@@ -499,25 +497,25 @@ fn answer(view: &MapView<'_>, report: &mut Report) -> Option<RawAnswer> {
     Some(RawAnswer { form, retry })
 }
 
-fn response(format: &MapView<'_>, report: &mut Report) -> Option<RawForm> {
+fn response(format: &MapView<'_>, report: &mut LoadReport) -> Option<RawForm> {
     not_yet(format, report);
     match format.text("type")? {
         "text-pattern" => {
-            let said = said(format, "pattern");
-            if said.is_none() {
-                SourceLocation::of(format).error(
+            let text = text_with_location(format, "pattern");
+            if text.is_none() {
+                SourceLocation::from_view(format).error(
                     report,
                     "text-pattern without pattern",
                     "expected pattern, a regular expression",
                 );
             }
-            said.map(|(pattern, at)| RawForm::Pattern(pattern, at))
+            text.map(|(pattern, at)| RawForm::Pattern(pattern, at))
         }
         "json" => {
             let Some(schema) = format.entry("schema") else { return Some(RawForm::Any) };
             let is_reference = ["file", "schema"]
                 .iter()
-                .all(|key| schema.value.entry(key).is_some_and(|it| it.value.text().is_some()));
+                .all(|key| schema.value.entry(key).is_some_and(|entry| entry.value.text().is_some()));
             if is_reference { reference(format, "schema", report) } else { inline(format, "schema", report) }
         }
         "action-block" => {
@@ -528,7 +526,7 @@ fn response(format: &MapView<'_>, report: &mut Report) -> Option<RawForm> {
     }
 }
 
-fn schema(view: &MapView<'_>, report: &mut Report) -> Option<RawForm> {
+fn schema(view: &MapView<'_>, report: &mut LoadReport) -> Option<RawForm> {
     match (view.has("outputSchemaRef"), view.has("outputSchema")) {
         (true, true) => {
             let help = "keep one of them";
@@ -541,13 +539,13 @@ fn schema(view: &MapView<'_>, report: &mut Report) -> Option<RawForm> {
     }
 }
 
-fn reference(view: &MapView<'_>, key: &str, report: &mut Report) -> Option<RawForm> {
+fn reference(view: &MapView<'_>, key: &str, report: &mut LoadReport) -> Option<RawForm> {
     let entry = view.entry(key)?;
     let at = SourceLocation::value(view, key);
     if let Some(text) = entry.value.text() {
-        let (file, schema) = schema::named(text);
-        let shown = serde_json::json!({ "file": file, "schema": schema });
-        at.error(report, format!("found the text {}", quoted(text)), format!("write it as {shown}"));
+        let (file, schema) = schema::split_reference(text);
+        let example = serde_json::json!({ "file": file, "schema": schema });
+        at.error(report, format!("found the text {}", quote(text)), format!("write it as {example}"));
         return None;
     }
     check_map(&keys::SCHEMA_REF, &entry.value, entry.place, &at.path, report);
@@ -555,10 +553,10 @@ fn reference(view: &MapView<'_>, key: &str, report: &mut Report) -> Option<RawFo
     Some(RawForm::Schema { file: map.owned("file")?, name: map.owned("schema")?, at })
 }
 
-fn inline(view: &MapView<'_>, key: &str, report: &mut Report) -> Option<RawForm> {
+fn inline(view: &MapView<'_>, key: &str, report: &mut LoadReport) -> Option<RawForm> {
     let entry = view.entry(key)?;
-    if !matches!(entry.value.kind, Kind::Map(_) | Kind::Bool(_)) {
-        let what = format!("found {}", entry.value.found());
+    if !matches!(entry.value.kind, NodeKind::Map(_) | NodeKind::Bool(_)) {
+        let what = format!("found {}", entry.value.description());
         SourceLocation::value(view, key).error(report, what, "expected a JSON Schema: a map, true or false");
         return None;
     }

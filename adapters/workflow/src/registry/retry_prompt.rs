@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use unstuck_core::completion::{Completion, Form, Pattern, Template};
+use unstuck_core::completion::{AnswerSchema, Completion, FailurePattern, Template};
 use unstuck_core::truncate;
 
 use crate::answer::allowed_values;
-use crate::prompt_template::{Names, Params, Parsed, Variables, fenced, shown};
+use crate::prompt_template::{AllowedNames, Params, Parsed, Variables, display_value, fenced};
 
 /// Maximum bytes of one piece of evidence; the prompt shows its end.
 const EVIDENCE_MAX: usize = 16 * 1024;
@@ -22,7 +22,7 @@ pub struct FailedValidator<'a> {
     /// The name of the validator.
     pub validator: &'a str,
     /// The name of the failure.
-    pub pattern: Option<&'a Pattern>,
+    pub pattern: Option<&'a FailurePattern>,
     /// Answers it, whatever the pattern says.
     pub template: Option<&'a Template>,
     /// The values that were extracted from the output.
@@ -68,7 +68,7 @@ pub struct ClaimVsEvidence<'a> {
 
 /// The input for a prompt.
 #[derive(Clone, Debug)]
-pub struct Request<'a> {
+pub struct RetryPromptRequest<'a> {
     /// The step.
     pub completion: &'a Completion,
     /// What failed, in the order of the conditions.
@@ -99,11 +99,11 @@ pub struct RetryPrompt {
 }
 
 /// Writes the prompt that answers failures.
-pub fn retry_prompt(request: &Request<'_>) -> RetryPrompt {
+pub fn retry_prompt(request: &RetryPromptRequest<'_>) -> RetryPrompt {
     let mut prompt = RetryPrompt::default();
     let mut evidence = String::new();
     for group in groups(request) {
-        let shown = told(&group, request, &mut prompt);
+        let shown = add_group(&group, request, &mut prompt);
         for failed in &group.failed {
             add_evidence(failed, &shown, &mut evidence);
         }
@@ -124,11 +124,11 @@ pub fn retry_prompt(request: &Request<'_>) -> RetryPrompt {
 }
 
 /// Returns the values that the fields of a decision may have, where a schema lists them: the first that does.
-pub fn allowed<'a>(forms: impl Iterator<Item = &'a Form>) -> Vec<(String, Vec<String>)> {
+pub fn allowed_field_values<'a>(forms: impl Iterator<Item = &'a AnswerSchema>) -> Vec<(String, Vec<String>)> {
     let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut all = BTreeMap::new();
     for form in forms {
-        let Form::Json { schema: Some(schema), .. } = form else { continue };
+        let AnswerSchema::Json { schema: Some(schema), .. } = form else { continue };
         for (field, values) in allowed_values(schema) {
             all.entry(field).or_insert(values);
         }
@@ -141,25 +141,25 @@ pub fn allowed<'a>(forms: impl Iterator<Item = &'a Form>) -> Vec<(String, Vec<St
 }
 
 /// Failures with one pattern and one template.
-struct Group<'a> {
-    pattern: Option<&'a Pattern>,
+struct FailureGroup<'a> {
+    pattern: Option<&'a FailurePattern>,
     template: Option<&'a Template>,
     failed: Vec<&'a FailedValidator<'a>>,
 }
 
 /// Groups failures, in the order of the first of each group. Those without a template are on their own.
-fn groups<'a>(request: &Request<'a>) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
+fn groups<'a>(request: &RetryPromptRequest<'a>) -> Vec<FailureGroup<'a>> {
+    let mut groups: Vec<FailureGroup<'a>> = Vec::new();
     for failed in request.failed {
         let template = template(failed, request.completion);
-        let same = |group: &&mut Group<'_>| {
+        let same = |group: &&mut FailureGroup<'_>| {
             template.is_some()
-                && group.template.map(|it| &it.file) == template.map(|it| &it.file)
-                && group.pattern.map(|it| &it.name) == failed.pattern.map(|it| &it.name)
+                && group.template.map(|template| &template.file) == template.map(|template| &template.file)
+                && group.pattern.map(|pattern| &pattern.name) == failed.pattern.map(|pattern| &pattern.name)
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.failed.push(failed),
-            None => groups.push(Group { pattern: failed.pattern, template, failed: vec![failed] }),
+            None => groups.push(FailureGroup { pattern: failed.pattern, template, failed: vec![failed] }),
         }
     }
     groups
@@ -175,18 +175,23 @@ fn template<'a>(failed: &FailedValidator<'a>, completion: &'a Completion) -> Opt
 }
 
 /// Adds the text of a group; returns the names whose values it shows.
-fn told(group: &Group<'_>, request: &Request<'_>, prompt: &mut RetryPrompt) -> BTreeSet<String> {
+fn add_group(
+    group: &FailureGroup<'_>,
+    request: &RetryPromptRequest<'_>,
+    prompt: &mut RetryPrompt,
+) -> BTreeSet<String> {
     if let Some(template) = group.template {
-        match Parsed::parse(&template.text, Names::Any) {
+        match Parsed::parse(&template.text, AllowedNames::Any) {
             Ok(parsed) => {
-                let variables = Variables { custom: &template.custom, ..Variables::of(request.uv) };
+                let variables = Variables { custom: &template.custom, ..Variables::from_uv(request.uv) };
                 let rendered = parsed.render(&values(group, request), &variables);
                 section(&mut prompt.text, &rendered.text);
                 prompt.files.push(template.file.clone());
                 return rendered.shown;
             }
             Err(problems) => {
-                prompt.complaints.extend(problems.iter().map(|it| format!("{}:{it}", template.file)));
+                let complaints = problems.iter().map(|problem| format!("{}:{problem}", template.file));
+                prompt.complaints.extend(complaints);
             }
         }
     }
@@ -197,7 +202,7 @@ fn told(group: &Group<'_>, request: &Request<'_>, prompt: &mut RetryPrompt) -> B
 }
 
 /// Returns the values of a group: records joined, one text below the other.
-fn values(group: &Group<'_>, request: &Request<'_>) -> Params {
+fn values(group: &FailureGroup<'_>, request: &RetryPromptRequest<'_>) -> Params {
     let mut joined = Params::new();
     for failed in &group.failed {
         let mut one = standard(failed);
@@ -210,7 +215,7 @@ fn values(group: &Group<'_>, request: &Request<'_>) -> Params {
             joined.insert(name, both);
         }
     }
-    let occurrence = group.failed.iter().map(|it| it.occurrence).max().unwrap_or(1);
+    let occurrence = group.failed.iter().map(|failed| failed.occurrence).max().unwrap_or(1);
     let numbers = [
         ("attempt", occurrence),
         ("maxAttempts", request.completion.max_attempts),
@@ -230,7 +235,7 @@ fn standard(failed: &FailedValidator<'_>) -> Params {
     let values = [
         ("error", text(failed.error)),
         ("details", text(&failed.details)),
-        ("pattern", failed.pattern.map(|it| Value::from(it.name.as_str()))),
+        ("pattern", failed.pattern.map(|pattern| Value::from(pattern.name.as_str()))),
         ("validator", text(failed.validator)),
         ("exitCode", failed.exit_code.map(Value::from)),
         ("stdout", text(failed.stdout)),
@@ -271,7 +276,8 @@ fn join(first: Value, second: Value) -> Value {
 
 /// Returns the text for a failure that no template answers.
 fn built_in(failed: &FailedValidator<'_>) -> String {
-    let title = failed.pattern.map(|it| it.description.as_str()).filter(|it| !it.trim().is_empty());
+    let title = failed.pattern.map(|pattern| pattern.description.as_str());
+    let title = title.filter(|text| !text.trim().is_empty());
     let title = title.map_or_else(|| format!("{} does not hold", failed.validator), str::to_owned);
     let mut text = format!("## {}\n", title.trim());
     for sentence in [Some(failed.summary), failed.suggested_action].into_iter().flatten() {
@@ -289,21 +295,20 @@ fn built_in(failed: &FailedValidator<'_>) -> String {
 }
 
 /// Adds the error text and each parameter that no template has shown.
-fn add_evidence(failed: &FailedValidator<'_>, told: &BTreeSet<String>, evidence: &mut String) {
-    let is_told = told.contains("error")
+fn add_evidence(failed: &FailedValidator<'_>, shown_names: &BTreeSet<String>, evidence: &mut String) {
+    let is_shown = shown_names.contains("error")
         || failed
             .params
             .iter()
-            .any(|(_, value)| value.as_str().is_some_and(|it| it.trim() == failed.error.trim()));
-    if !failed.error.trim().is_empty() && !is_told {
+            .any(|(_, value)| value.as_str().is_some_and(|text| text.trim() == failed.error.trim()));
+    if !failed.error.trim().is_empty() && !is_shown {
         piece("error", failed.error, failed, evidence);
     }
-    for (name, value) in failed.params.iter().filter(|(name, _)| !told.contains(*name)) {
+    for (name, value) in failed.params.iter().filter(|(name, _)| !shown_names.contains(*name)) {
+        let display = |value: &Value| display_value(value).unwrap_or_default();
         let text = match value {
-            Value::Array(items) => {
-                items.iter().map(|item| shown(item).unwrap_or_default()).collect::<Vec<_>>().join("\n")
-            }
-            value => shown(value).unwrap_or_default(),
+            Value::Array(items) => items.iter().map(display).collect::<Vec<_>>().join("\n"),
+            value => display(value),
         };
         piece(name, &text, failed, evidence);
     }
@@ -324,8 +329,9 @@ fn piece(name: &str, text: &str, failed: &FailedValidator<'_>, evidence: &mut St
     evidence.push('\n');
 }
 
-fn attempts(request: &Request<'_>) -> String {
-    let attempt = request.failed.iter().map(|it| it.occurrence).max().unwrap_or(request.attempt.max(1));
+fn attempts(request: &RetryPromptRequest<'_>) -> String {
+    let attempt =
+        request.failed.iter().map(|failed| failed.occurrence).max().unwrap_or(request.attempt.max(1));
     let mut text = match request.completion.max_attempts {
         0 => String::new(),
         most => format!("This is attempt {attempt} of {most}.\n"),

@@ -4,19 +4,24 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use unstuck_core::completion::{Extractor, Run, SuccessWhen, Validator};
+use unstuck_core::completion::{Extractor, SuccessWhen, Validator, ValidatorKind};
 use unstuck_core::workflow::WorkerKind;
 
 use super::builtin;
 
 /// A file to be written, from the root of the project.
-pub type File = (String, String);
+pub type ScaffoldFile = (String, String);
 
 const FOLDER: &str = ".agent/work";
 
 /// Returns the files of a starter set for the project in a folder, and the validators that were found, with their
 /// commands. `worker` is the client that works, or the command line; `goal` is what it is to do.
-pub fn starter(root: &Path, worker: &str, is_client: bool, goal: &str) -> (Vec<File>, Vec<(String, String)>) {
+pub fn starter(
+    root: &Path,
+    worker: &str,
+    is_client: bool,
+    goal: &str,
+) -> (Vec<ScaffoldFile>, Vec<(String, String)>) {
     let validators: Vec<Validator> =
         builtin::NAMES.iter().filter_map(|name| builtin::validator(name, root).ok()).collect();
     let mut files = vec![
@@ -24,16 +29,14 @@ pub fn starter(root: &Path, worker: &str, is_client: bool, goal: &str) -> (Vec<F
         (format!("{FOLDER}/steps_registry.json"), registry(&validators)),
         (format!("{FOLDER}/prompts/steps/retry/work/f_failed.md"), ANY.to_owned()),
     ];
-    files.extend(
-        validators
-            .iter()
-            .map(|it| (format!("{FOLDER}/prompts/steps/retry/work/f_failed_{}.md", it.name), prompt(it))),
-    );
-    let found = validators.into_iter().filter_map(|it| match it.run {
-        Run::Command(command) => Some((it.name, command)),
+    files.extend(validators.iter().map(|validator| {
+        (format!("{FOLDER}/prompts/steps/retry/work/f_failed_{}.md", validator.name), prompt(validator))
+    }));
+    let commands = validators.into_iter().filter_map(|validator| match validator.run {
+        ValidatorKind::Command(command) => Some((validator.name, command)),
         _ => None,
     });
-    (files, found.collect())
+    (files, commands.collect())
 }
 
 fn workflow(worker: &str, is_client: bool, goal: &str) -> String {
@@ -64,9 +67,9 @@ fn registry(validators: &[Validator]) -> String {
             name.clone(),
             json!({"description": pattern.description, "edition": "failed", "adaptation": name, "params": params}),
         );
-        all.insert(name.clone(), described(validator));
+        all.insert(name.clone(), validator_json(validator));
     }
-    let conditions: Vec<Value> = validators.iter().map(|it| json!({ "validator": it.name })).collect();
+    let conditions: Vec<Value> = validators.iter().map(|known| json!({ "validator": known.name })).collect();
     let whole = json!({
         "agentId": "work",
         "failurePatterns": patterns,
@@ -83,9 +86,9 @@ fn registry(validators: &[Validator]) -> String {
     serde_json::to_string_pretty(&whole).expect("JSON can be written") + "\n"
 }
 
-fn described(validator: &Validator) -> Value {
+fn validator_json(validator: &Validator) -> Value {
     let command = match &validator.run {
-        Run::Command(command) => command.as_str(),
+        ValidatorKind::Command(command) => command.as_str(),
         _ => "",
     };
     let when = match &validator.success_when {
@@ -95,7 +98,7 @@ fn described(validator: &Validator) -> Value {
     let extract: Map<String, Value> = validator
         .extract
         .iter()
-        .filter_map(|(param, extractor)| Some((param.clone(), name_of(*extractor)?.into())))
+        .filter_map(|(param, extractor)| Some((param.clone(), extractor_name(*extractor)?.into())))
         .collect();
     json!({
         "type": "command",
@@ -106,8 +109,8 @@ fn described(validator: &Validator) -> Value {
     })
 }
 
-fn name_of(extractor: Extractor) -> Option<&'static str> {
-    Extractor::names().find(|name| Extractor::named(name) == Some(extractor))
+fn extractor_name(extractor: Extractor) -> Option<&'static str> {
+    Extractor::names().find(|name| Extractor::from_name(name) == Some(extractor))
 }
 
 /// Prompt for a failure that has no specific prompt.

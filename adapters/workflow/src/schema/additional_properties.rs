@@ -1,19 +1,19 @@
-//! Closes objects: `additionalProperties: false` where a schema does not say otherwise and where it changes nothing else.
+//! Closes objects: sets `additionalProperties: false` unless the schema says otherwise or that changes anything else.
 //!
-//! Not inside `allOf`, `not`, `if` and its like, where another part may name the property; inside `oneOf` and `anyOf`
-//! only if the schema around them names no properties.
+//! It skips `allOf`, `not`, `if` and the like, where another part may name the property, and `oneOf` and `anyOf` if the
+//! schema around them names properties.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use super::deep_stack;
-use super::merge_all_of::{each_schema, each_schema_at};
+use super::keyword::{each_schema, each_schema_at};
 use super::resolved::pointer_text;
 
 /// Closes every object of a schema; returns what its author should know.
 pub(super) fn close(schema: &mut Value) -> Vec<String> {
-    let mut closer = Closer { way: Vec::new(), notes: Vec::new() };
+    let mut closer = ObjectCloser { way: Vec::new(), notes: Vec::new() };
     closer.close(schema, false);
     closer.notes
 }
@@ -29,8 +29,8 @@ pub(super) fn for_worker(schema: &Value) -> (Value, Vec<String>) {
     (copy, notes)
 }
 
-/// Returns the copy for a service that takes closed objects only, whose properties are all required. What meets it
-/// meets the schema. `None` where there is none that such a service takes: it would refuse the call.
+/// Returns the copy for a service that accepts only closed objects with all properties required. A value that matches
+/// it matches the schema. `None` if no copy is possible that such a service accepts.
 pub fn strict(schema: &Value) -> Option<Value> {
     let (mut copy, _) = for_worker(schema);
     close(&mut copy);
@@ -38,7 +38,7 @@ pub fn strict(schema: &Value) -> Option<Value> {
     (copy.as_object().is_some_and(is_object) && is_strict(&copy)).then_some(copy)
 }
 
-/// Keywords that services with strict schemas refuse (those of OpenAI's structured outputs).
+/// Keywords that services with strict schemas reject (the list of OpenAI's structured outputs).
 const NOT_STRICT: &[&str] = &[
     "allOf",
     "oneOf",
@@ -86,7 +86,7 @@ pub fn together(first: &Value, second: &Value) -> (Value, Value) {
 }
 
 /// Returns a property that one schema requires and another one, by the word of its author, does not allow.
-pub fn excluded(required_by: &Value, by: &Value) -> Option<String> {
+pub fn excluded_property(required_by: &Value, by: &Value) -> Option<String> {
     let map = by.as_object().filter(|map| map.get("additionalProperties") == Some(&Value::Bool(false)))?;
     if has_entries(map, "patternProperties") {
         return None;
@@ -102,15 +102,16 @@ fn admit(schema: &mut Value, other: &Value) {
     let (Value::Object(map), Value::Object(other)) = (schema, other) else { return };
     let names_properties = has_entries(map, "properties") || has_entries(map, "patternProperties");
     if !names_properties {
-        let branches = ["anyOf", "oneOf"].into_iter().filter_map(|it| map.get(it)?.as_array().map(|_| it));
+        let branches =
+            ["anyOf", "oneOf"].into_iter().filter(|name| map.get(*name).is_some_and(Value::is_array));
         for keyword in branches.collect::<Vec<_>>() {
             each_schema(keyword, &mut map[keyword], &mut |branch| {
                 admit(branch, &Value::Object(other.clone()))
             });
         }
     }
-    if is_object(map) && !says_otherwise(map) && (names_properties || !branches_name_properties(map)) {
-        add_missing(map, "properties", named(other));
+    if is_object(map) && !limits_properties(map) && (names_properties || !branches_name_properties(map)) {
+        add_missing(map, "properties", property_names(other));
         let patterns = other.get("patternProperties").and_then(Value::as_object);
         add_missing(map, "patternProperties", patterns.cloned().unwrap_or_default());
     }
@@ -124,9 +125,9 @@ fn admit(schema: &mut Value, other: &Value) {
     }
 }
 
-/// Returns the properties that a schema names: its own as they are, those that only a branch names or that are
-/// required without a word on them as anything.
-fn named(map: &Map<String, Value>) -> Map<String, Value> {
+/// Returns the properties that a schema names. A property that only a branch names, or that is required without a
+/// schema, may be anything.
+fn property_names(map: &Map<String, Value>) -> Map<String, Value> {
     let mut names = map.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     let mut add = |name: &str| {
         names.entry(name).or_insert(Value::Bool(true));
@@ -155,32 +156,32 @@ fn add_missing(map: &mut Map<String, Value>, keyword: &str, entries: Map<String,
     }
 }
 
-/// Applies to the same value as the schema around it.
+/// Keywords whose schemas apply to the same value as the schema around them.
 const IN_PLACE: &[&str] = &["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 
-/// Those of them that a value may have to meet.
+/// The keywords of [`IN_PLACE`] whose schemas a value may have to match.
 const DEMANDING: &[&str] = &["allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas"];
 
-/// Where a property that is refused in one place may be meant for another.
+/// Keywords in which a property that one schema does not allow may belong to another.
 const OPEN: &[&str] = &["allOf", "not", "if", "then", "else", "dependentSchemas", "propertyNames"];
 
-/// Tells whether objects behind a keyword stay as they are. Where few items may be contained, closing lets more through.
+/// Returns whether objects below a keyword are not closed. With `maxContains`, closing would accept more values.
 fn is_open(keyword: &str, bounded: bool) -> bool {
     OPEN.contains(&keyword) || (keyword == "contains" && bounded)
 }
 
-struct Closer {
+struct ObjectCloser {
     way: Vec<String>,
     notes: Vec<String>,
 }
 
-impl Closer {
+impl ObjectCloser {
     fn close(&mut self, schema: &mut Value, open: bool) {
         let Value::Object(map) = schema else { return };
         let names_properties = has_entries(map, "properties") || has_entries(map, "patternProperties");
         if !open
             && is_object(map)
-            && !says_otherwise(map)
+            && !limits_properties(map)
             && (names_properties || !branches_name_properties(map))
         {
             self.warn_of_branches(map);
@@ -201,29 +202,30 @@ impl Closer {
         }
     }
 
-    /// A property that is asked for and that nobody describes is allowed: without it the closed schema would be met by nothing.
+    /// Allows the required properties that have no schema: otherwise no value would match the closed schema.
     fn admit_required(&mut self, map: &mut Map<String, Value>) {
-        let mut asked = BTreeSet::new();
+        let mut required_names = BTreeSet::new();
         let mut ask = |part: &Map<String, Value>| {
-            asked.extend(required(part).map(str::to_owned));
+            required_names.extend(required(part).map(str::to_owned));
             let dependent =
                 part.get("dependentRequired").and_then(Value::as_object).into_iter().flat_map(Map::values);
             let dependent = dependent.filter_map(Value::as_array).flatten().filter_map(Value::as_str);
-            asked.extend(dependent.map(str::to_owned));
+            required_names.extend(dependent.map(str::to_owned));
         };
         ask(map);
         each_branch(map, DEMANDING, &mut ask);
         let own = map.get("properties").and_then(Value::as_object);
-        asked.retain(|name| own.is_none_or(|own| !own.contains_key(name)));
-        if asked.is_empty() || has_entries(map, "patternProperties") {
+        required_names.retain(|name| own.is_none_or(|own| !own.contains_key(name)));
+        if required_names.is_empty() || has_entries(map, "patternProperties") {
             return;
         }
-        let place = place(&self.way);
-        let names = asked.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+        let place = display_path(&self.way);
+        let names = required_names.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
         self.notes.push(format!(
             "{place} requires {names}, which its properties do not name: they may be anything"
         ));
-        add_missing(map, "properties", asked.into_iter().map(|name| (name, Value::Bool(true))).collect());
+        let added = required_names.into_iter().map(|name| (name, Value::Bool(true)));
+        add_missing(map, "properties", added.collect());
     }
 
     /// A property that only a branch names is refused by the closed schema around it.
@@ -239,7 +241,7 @@ impl Closer {
         });
         if !lost.is_empty() {
             let names: Vec<String> = lost.into_iter().take(10).collect();
-            let place = place(&self.way);
+            let place = display_path(&self.way);
             self.notes.push(format!(
                 "{place} accepts only its own properties, and its alternatives name others ({}): list them in the \
                  properties of {place} too, or give it additionalProperties",
@@ -263,7 +265,7 @@ fn is_object(map: &Map<String, Value>) -> bool {
 }
 
 /// A part that stays in `allOf` and has a word on other properties has it for the whole.
-fn says_otherwise(map: &Map<String, Value>) -> bool {
+fn limits_properties(map: &Map<String, Value>) -> bool {
     let says = |map: &Map<String, Value>| {
         map.contains_key("additionalProperties") || map.contains_key("unevaluatedProperties")
     };
@@ -301,7 +303,7 @@ fn shut(schema: &mut Value, way: &mut Vec<String>, notes: &mut Vec<String>) {
         map.insert("additionalProperties".to_owned(), Value::Bool(false));
         notes.push(format!(
             "{} allows other properties; a worker that enforces schemas is told that it does not",
-            place(way)
+            display_path(way)
         ));
     }
     let bounded = map.contains_key("maxContains");
@@ -318,8 +320,8 @@ fn shut(schema: &mut Value, way: &mut Vec<String>, notes: &mut Vec<String>) {
 /// Makes every property of a closed object a required one.
 fn require_all(schema: &mut Value) {
     let Value::Object(map) = schema else { return };
-    let names =
-        map.get("properties").and_then(Value::as_object).map(|it| it.keys().cloned().collect::<Vec<_>>());
+    let names = map.get("properties").and_then(Value::as_object);
+    let names = names.map(|properties| properties.keys().cloned().collect::<Vec<_>>());
     if let Some(names) = names.filter(|_| map.get("additionalProperties") == Some(&Value::Bool(false))) {
         map.insert("required".to_owned(), names.into());
     }
@@ -329,6 +331,6 @@ fn require_all(schema: &mut Value) {
     }
 }
 
-fn place(way: &[String]) -> String {
+fn display_path(way: &[String]) -> String {
     if way.is_empty() { "the answer".to_owned() } else { format!("#{}", pointer_text(way)) }
 }

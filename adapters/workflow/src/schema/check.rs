@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
-use unstuck_core::evidence::Violation;
+use unstuck_core::evidence::SchemaViolation;
 
 use super::deep_stack;
 
@@ -17,7 +17,7 @@ const PATTERN_BYTES_MAX: usize = 1024 * 1024;
 
 /// A schema that is ready to check values.
 #[derive(Debug)]
-pub struct Checker<'a> {
+pub struct SchemaChecker<'a> {
     schema: &'a Value,
     validator: Validator,
 }
@@ -25,10 +25,10 @@ pub struct Checker<'a> {
 /// Returns in what a value does not meet a schema; empty if it does.
 ///
 /// A schema that cannot be used at all is one violation: it is checked when it is loaded.
-pub fn violations(schema: &Value, value: &Value) -> Vec<Violation> {
-    match Checker::new(schema) {
+pub fn violations(schema: &Value, value: &Value) -> Vec<SchemaViolation> {
+    match SchemaChecker::new(schema) {
         Ok(checker) => checker.violations(value),
-        Err(what) => vec![Violation {
+        Err(what) => vec![SchemaViolation {
             path: String::new(),
             keyword: "schema".to_owned(),
             schema_path: String::new(),
@@ -38,7 +38,7 @@ pub fn violations(schema: &Value, value: &Value) -> Vec<Violation> {
     }
 }
 
-impl<'a> Checker<'a> {
+impl<'a> SchemaChecker<'a> {
     /// Compiles a schema: 2020-12, `format` not asserted, patterns in linear time, no network.
     ///
     /// # Errors
@@ -63,23 +63,23 @@ impl<'a> Checker<'a> {
     }
 
     /// Returns in what a value does not meet the schema; empty if it does.
-    pub fn violations(&self, value: &Value) -> Vec<Violation> {
+    pub fn violations(&self, value: &Value) -> Vec<SchemaViolation> {
         deep_stack::with_room_for(self.schema, || {
             let errors = self.validator.iter_errors(value);
             errors
                 .take(VIOLATIONS_MAX)
-                .flat_map(|error| self.told(value, &error))
+                .flat_map(|error| self.to_violations(value, &error))
                 .take(VIOLATIONS_MAX)
                 .collect()
         })
     }
 
     /// Most errors are one violation; properties that should not be there are one each.
-    fn told(&self, value: &Value, error: &ValidationError<'_>) -> Vec<Violation> {
+    fn to_violations(&self, value: &Value, error: &ValidationError<'_>) -> Vec<SchemaViolation> {
         let path = people_path(value, error.instance_path().as_str());
         let (schema_path, keyword) = error.schema_path().as_str().rsplit_once('/').unwrap_or_default();
         let schema_path = if keyword.is_empty() { error.schema_path().as_str() } else { schema_path };
-        let violation = |path: String, message: String, allowed: Vec<Value>| Violation {
+        let violation = |path: String, message: String, allowed: Vec<Value>| SchemaViolation {
             path,
             keyword: error.kind().keyword().to_owned(),
             schema_path: schema_path.to_owned(),
@@ -100,10 +100,10 @@ impl<'a> Checker<'a> {
                 let paths = unexpected.iter().take(VIOLATIONS_MAX).map(|name| join(&path, name));
                 paths.map(|path| violation(path, message.clone(), Vec::new())).collect()
             }
-            // What names no property at all: the first that is there was refused.
+            // The schema names no property, so the error is about the first one of the object.
             Kind::FalseSchema if keyword == "additionalProperties" => {
                 let object = value.pointer(error.instance_path().as_str()).and_then(Value::as_object);
-                let refused = |name: &String| Violation {
+                let refused = |name: &String| SchemaViolation {
                     keyword: keyword.to_owned(),
                     ..violation(
                         join(&path, name),
@@ -124,16 +124,16 @@ impl<'a> Checker<'a> {
                 let message = format!("is {}; allowed is only {}", short(error.instance()), listed(&allowed));
                 vec![violation(path, message, allowed)]
             }
-            Kind::Contains => vec![violation(path, self.how_many(schema_path), Vec::new())],
+            Kind::Contains => vec![violation(path, self.items_message(schema_path), Vec::new())],
             kind => vec![violation(path, message(kind, error), Vec::new())],
         }
     }
 
     /// Says how many items have to fit: there may be too few of them, or too many.
-    fn how_many(&self, pointer: &str) -> String {
+    fn items_message(&self, pointer: &str) -> String {
         let keyword = |name| self.schema.pointer(pointer).and_then(|schema| schema.get(name));
         let count = |name| keyword(name).and_then(Value::as_u64);
-        let wanted = keyword("contains").map(|it| format!("fit {}", short(it)));
+        let wanted = keyword("contains").map(|schema| format!("fit {}", short(schema)));
         let wanted = wanted.unwrap_or_else(|| "are of the wanted kind".to_owned());
         let least = count("minContains").unwrap_or(1);
         let bounds = match count("maxContains") {
@@ -185,9 +185,9 @@ fn message(kind: &Kind, error: &ValidationError<'_>) -> String {
 
 /// Names the first thing that is wrong in each alternative.
 fn branches(context: &[Vec<ValidationError<'_>>]) -> String {
-    const TOLD: usize = 4;
+    const LISTED_MAX: usize = 4;
     let mut out = String::new();
-    for (number, errors) in (1..).zip(context.iter().take(TOLD)) {
+    for (number, errors) in (1..).zip(context.iter().take(LISTED_MAX)) {
         let Some(first) = errors.first() else { continue };
         let separator = if out.is_empty() { "" } else { "; " };
         let _infallible = write!(out, "{separator}{number}: {}", shortened(&first.to_string()));

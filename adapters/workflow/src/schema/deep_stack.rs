@@ -4,10 +4,10 @@ use std::thread;
 
 use serde_json::Value;
 
-/// Bytes of stack. Only what is used of it is memory.
+/// Bytes of stack. Only the used part takes memory.
 const STACK: usize = 256 * 1024 * 1024;
 
-/// So many levels need no room of their own.
+/// Maximum levels for which the current stack is enough.
 const SHALLOW: usize = 64;
 
 /// Runs `work` with a stack that is large enough for [`super::LEVELS_MAX`] levels.

@@ -1,4 +1,4 @@
-//! One schema file: strict JSON as a tree whose nodes know their place.
+//! A schema file: strict JSON as a tree whose nodes have their place.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -6,43 +6,43 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use unstuck_document::diagnostic::Diagnostic;
 
-use super::keyword::{self, Shape};
+use super::keyword::{self, KeywordShape};
 use super::resolved::pointer_text;
 
-/// Lists and objects inside each other, at most: some for each level of a schema.
+/// Maximum nesting of lists and objects: three for each level of a schema.
 const LEVELS_MAX: usize = 3 * super::resolved::LEVELS_MAX;
 
-/// Levels of a value that is no schema, at most.
+/// Maximum levels of a value that is not a schema.
 const DATA_LEVELS_MAX: usize = 128;
 
 /// A file that was read.
 #[derive(Debug)]
-pub(super) struct Document {
+pub(super) struct SchemaDocument {
     /// Its path from the folder of the schemas.
     pub name: String,
-    /// What its references to other files begin at: its own folder, from that of the schemas.
+    /// Its folder, to which its references to other files are relative; from the folder of the schemas.
     pub base: String,
     text: String,
-    pub root: Node,
+    pub root: JsonNode,
     /// Names given by `$anchor`, with the way to their schemas.
     anchors: BTreeMap<String, Vec<String>>,
 }
 
 /// A value and its place.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct JsonNode {
     /// Offset of its first byte.
     pub at: usize,
     /// Offset behind its last byte.
     pub end: usize,
-    pub kind: Kind,
+    pub kind: JsonKind,
 }
 
 /// The kind of a value.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum JsonKind {
     Scalar(Value),
-    List(Vec<Node>),
+    List(Vec<JsonNode>),
     /// In the order of the keys, so that a large file is searched fast.
     Object(Vec<Member>),
 }
@@ -52,27 +52,27 @@ pub(super) enum Kind {
 pub(super) struct Member {
     pub key: String,
     pub at: usize,
-    pub value: Node,
+    pub value: JsonNode,
 }
 
-impl Node {
+impl JsonNode {
     pub(super) fn text(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Scalar(Value::String(text)) => Some(text),
+            JsonKind::Scalar(Value::String(text)) => Some(text),
             _ => None,
         }
     }
 
     pub(super) fn members(&self) -> &[Member] {
         match &self.kind {
-            Kind::Object(members) => members,
+            JsonKind::Object(members) => members,
             _ => &[],
         }
     }
 
     pub(super) fn items(&self) -> &[Self] {
         match &self.kind {
-            Kind::List(items) => items,
+            JsonKind::List(items) => items,
             _ => &[],
         }
     }
@@ -86,15 +86,15 @@ impl Node {
     /// Goes one step of a JSON pointer.
     fn step(&self, token: &str) -> Option<&Self> {
         match &self.kind {
-            Kind::Object(_) => self.get(token),
+            JsonKind::Object(_) => self.get(token),
             // RFC 6901 knows no other way to write a number.
-            Kind::List(_) if token.len() > 1 && token.starts_with(['0', '+']) => None,
-            Kind::List(items) => items.get(token.parse::<usize>().ok()?),
-            Kind::Scalar(_) => None,
+            JsonKind::List(_) if token.len() > 1 && token.starts_with(['0', '+']) => None,
+            JsonKind::List(items) => items.get(token.parse::<usize>().ok()?),
+            JsonKind::Scalar(_) => None,
         }
     }
 
-    /// Returns the value; `None` if it is nested too deep for one that is no schema.
+    /// Returns the value; `None` if it has more levels than data that is not a schema may have.
     pub(super) fn data(&self) -> Option<Value> {
         self.data_within(DATA_LEVELS_MAX)
     }
@@ -102,9 +102,11 @@ impl Node {
     fn data_within(&self, levels: usize) -> Option<Value> {
         let below = levels.checked_sub(1)?;
         Some(match &self.kind {
-            Kind::Scalar(value) => value.clone(),
-            Kind::List(items) => items.iter().map(|item| item.data_within(below)).collect::<Option<_>>()?,
-            Kind::Object(members) => {
+            JsonKind::Scalar(value) => value.clone(),
+            JsonKind::List(items) => {
+                items.iter().map(|item| item.data_within(below)).collect::<Option<_>>()?
+            }
+            JsonKind::Object(members) => {
                 let entry = |member: &Member| Some((member.key.clone(), member.value.data_within(below)?));
                 members.iter().map(entry).collect::<Option<_>>()?
             }
@@ -112,7 +114,7 @@ impl Node {
     }
 }
 
-impl Document {
+impl SchemaDocument {
     /// Reads a file. The result is usable also with complaints: a key that is there twice counts once.
     ///
     /// # Errors
@@ -128,7 +130,7 @@ impl Document {
             name: name.to_owned(),
             base: base.to_owned(),
             text: text.to_owned(),
-            root: Node { at: 0, end: 0, kind: Kind::Scalar(Value::Null) },
+            root: JsonNode { at: 0, end: 0, kind: JsonKind::Scalar(Value::Null) },
             anchors: BTreeMap::new(),
         };
         let text = str::from_utf8(bytes).map_err(|error| {
@@ -140,11 +142,11 @@ impl Document {
         if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
             return Err(Box::new(document.syntax(&error)));
         }
-        let mut reader = Reader { text, at: 0, notes: Vec::new() };
+        let mut reader = JsonReader { text, at: 0, notes: Vec::new() };
         document.root = reader.value(LEVELS_MAX);
         let notes = reader.notes;
         document.collect_anchors();
-        let complaint = |note: Note| document.complaint(note.at, &[], note.what, note.help);
+        let complaint = |note: SchemaNote| document.complaint(note.at, &[], note.what, note.help);
         let complaints = notes.into_iter().take(super::resolved::PROBLEMS_MAX).map(complaint).collect();
         Ok((document, complaints))
     }
@@ -174,15 +176,15 @@ impl Document {
             file: self.name.clone(),
             line: number(before.matches('\n').count() + 1),
             column: number(before[start..].chars().count() + 1),
-            path: if pointer.is_empty() { String::new() } else { shown(&short_pointer(pointer)) },
-            what: shown(&what),
-            help: (!help.is_empty()).then(|| shown(&help)),
+            path: if pointer.is_empty() { String::new() } else { sanitize(&short_pointer(pointer)) },
+            what: sanitize(&what),
+            help: (!help.is_empty()).then(|| sanitize(&help)),
             excerpt: self.text[start..].lines().next().filter(|line| line.len() < 4096).map(str::to_owned),
         }
     }
 
     /// Follows a JSON pointer.
-    pub(super) fn find(&self, pointer: &[String]) -> Option<&Node> {
+    pub(super) fn find(&self, pointer: &[String]) -> Option<&JsonNode> {
         pointer.iter().try_fold(&self.root, |node, token| node.step(token))
     }
 
@@ -203,7 +205,7 @@ impl Document {
 }
 
 /// Returns a text of others without what would steer a terminal.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn sanitize(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
@@ -217,15 +219,14 @@ fn short_pointer(pointer: &[String]) -> String {
 }
 
 /// Finds what `$anchor` (or, in draft-07, an `$id` that begins with `#`) names.
-fn collect(node: &Node, way: &mut Vec<String>, found: &mut BTreeMap<String, Vec<String>>) {
+fn collect(node: &JsonNode, way: &mut Vec<String>, found: &mut BTreeMap<String, Vec<String>>) {
     let named =
-        |key, prefix| node.get(key).and_then(Node::text).and_then(|name: &str| name.strip_prefix(prefix));
+        |key, prefix| node.get(key).and_then(JsonNode::text).and_then(|name: &str| name.strip_prefix(prefix));
     for name in [named("$anchor", ""), named("$dynamicAnchor", ""), named("$id", "#")].into_iter().flatten() {
         found.entry(name.to_owned()).or_insert_with(|| way.clone());
     }
-    for member in
-        node.members().iter().filter(|member| !matches!(keyword::shape(&member.key), Some(Shape::Data)))
-    {
+    let is_data = |member: &Member| matches!(keyword::shape(&member.key), Some(KeywordShape::Data));
+    for member in node.members().iter().filter(|member| !is_data(member)) {
         way.push(member.key.clone());
         collect(&member.value, way, found);
         way.pop();
@@ -238,25 +239,25 @@ fn collect(node: &Node, way: &mut Vec<String>, found: &mut BTreeMap<String, Vec<
 }
 
 /// Something that strict JSON allows and a schema should not have.
-struct Note {
+struct SchemaNote {
     at: usize,
     what: String,
     help: &'static str,
 }
 
 /// Reads a text that is known to be JSON.
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     at: usize,
-    notes: Vec<Note>,
+    notes: Vec<SchemaNote>,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn peek(&self) -> u8 {
         self.text.as_bytes().get(self.at).copied().unwrap_or_default()
     }
 
-    fn blanks(&mut self) {
+    fn skip_whitespace(&mut self) {
         while self.peek().is_ascii_whitespace() {
             self.at += 1;
         }
@@ -264,40 +265,40 @@ impl Reader<'_> {
 
     /// Goes to the next byte that is no blank, and over it if it is `wanted`.
     fn eat(&mut self, wanted: u8) -> bool {
-        self.blanks();
+        self.skip_whitespace();
         let found = self.peek() == wanted;
         self.at += usize::from(found);
         found
     }
 
     fn note(&mut self, at: usize, what: String, help: &'static str) {
-        self.notes.push(Note { at, what, help });
+        self.notes.push(SchemaNote { at, what, help });
     }
 
-    fn value(&mut self, levels: usize) -> Node {
-        self.blanks();
+    fn value(&mut self, levels: usize) -> JsonNode {
+        self.skip_whitespace();
         let at = self.at;
         let kind = match self.peek() {
             b'{' | b'[' if levels == 0 => {
                 self.note(at, format!("nested deeper than {LEVELS_MAX} levels"), "");
                 self.at = self.text.len();
-                Kind::Scalar(Value::Null)
+                JsonKind::Scalar(Value::Null)
             }
             b'{' => self.object(levels - 1),
             b'[' => self.list(levels - 1),
-            b'"' => Kind::Scalar(Value::String(self.string())),
+            b'"' => JsonKind::Scalar(Value::String(self.string())),
             _ => self.literal(),
         };
-        Node { at, end: self.at, kind }
+        JsonNode { at, end: self.at, kind }
     }
 
-    fn object(&mut self, levels: usize) -> Kind {
+    fn object(&mut self, levels: usize) -> JsonKind {
         self.at += 1;
         let mut members: Vec<Member> = Vec::new();
         let mut seen = HashSet::new();
         while !self.eat(b'}') && self.at < self.text.len() {
             self.eat(b',');
-            self.blanks();
+            self.skip_whitespace();
             let at = self.at;
             let key = self.string();
             self.eat(b':');
@@ -309,17 +310,17 @@ impl Reader<'_> {
             }
         }
         members.sort_by(|a, b| a.key.cmp(&b.key));
-        Kind::Object(members)
+        JsonKind::Object(members)
     }
 
-    fn list(&mut self, levels: usize) -> Kind {
+    fn list(&mut self, levels: usize) -> JsonKind {
         self.at += 1;
         let mut items = Vec::new();
         while !self.eat(b']') && self.at < self.text.len() {
             self.eat(b',');
             items.push(self.value(levels));
         }
-        Kind::List(items)
+        JsonKind::List(items)
     }
 
     fn string(&mut self) -> String {
@@ -339,7 +340,7 @@ impl Reader<'_> {
         })
     }
 
-    fn literal(&mut self) -> Kind {
+    fn literal(&mut self) -> JsonKind {
         let start = self.at;
         let rest = &self.text.as_bytes()[start..];
         let length =
@@ -349,6 +350,6 @@ impl Reader<'_> {
             self.note(start, "this number is too large".to_owned(), "");
             Value::Null
         });
-        Kind::Scalar(value)
+        JsonKind::Scalar(value)
     }
 }

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Number, Value, json};
 
-use super::additional_properties::excluded;
+use super::additional_properties::excluded_property;
 use super::check;
+use super::keyword::each_schema;
 
 /// Merges every `allOf` in a schema, from the inside out. Nothing can meet the result `false`.
 pub(super) fn merge(schema: Value) -> Value {
@@ -27,11 +28,11 @@ pub(super) fn merge(schema: Value) -> Value {
 }
 
 fn is_object(schema: &Value) -> bool {
-    is_of(schema, "object")
+    has_type(schema, "object")
 }
 
-fn is_of(schema: &Value, kind: &str) -> bool {
-    schema.get("type").is_some_and(|it| it == kind)
+fn has_type(schema: &Value, kind: &str) -> bool {
+    schema.get("type").is_some_and(|name| name == kind)
 }
 
 /// Keywords that bound values of a type from below and from above.
@@ -46,9 +47,9 @@ const BOUNDS: &[(&[&str], &str, &str)] = &[
 fn has_crossed_bounds(schema: &Value) -> bool {
     let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
     let are_crossed = |least: &str, most: &str| bound(least).zip(bound(most)).is_some_and(|(l, m)| l > m);
-    BOUNDS
-        .iter()
-        .any(|(kinds, least, most)| kinds.iter().any(|kind| is_of(schema, kind)) && are_crossed(least, most))
+    BOUNDS.iter().any(|(kinds, least, most)| {
+        kinds.iter().any(|kind| has_type(schema, kind)) && are_crossed(least, most)
+    })
 }
 
 /// Returns the way to the innermost part of a schema that nothing meets, and which therefore makes the whole so: along
@@ -74,37 +75,13 @@ pub(super) fn requires_the_impossible(schema: &Value) -> bool {
     let mut required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     let property = |name: &Value| schema.get("properties")?.get(name.as_str()?);
     let is_forbidden = |name| property(name) == Some(&Value::Bool(false));
-    required.any(is_forbidden) || (is_object(schema) && excluded(schema, schema).is_some())
+    required.any(is_forbidden) || (is_object(schema) && excluded_property(schema, schema).is_some())
 }
 
-/// Calls `visit` for each schema directly behind a keyword.
-pub(super) fn each_schema(keyword: &str, value: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
-    each_schema_at(keyword, value, &mut |_, schema| visit(schema));
-}
-
-/// The same, with the step that leads to a schema in a list or a map.
-pub(super) fn each_schema_at(
-    keyword: &str,
-    value: &mut Value,
-    visit: &mut dyn FnMut(Option<String>, &mut Value),
-) {
-    use super::keyword::Shape;
-    match (super::keyword::shape(keyword), value) {
-        (Some(Shape::Schema | Shape::SchemaOrList), value) => visit(None, value),
-        (Some(Shape::SchemaList), Value::Array(schemas)) => {
-            schemas.iter_mut().enumerate().for_each(|(at, schema)| visit(Some(at.to_string()), schema));
-        }
-        (Some(Shape::SchemaMap | Shape::PatternMap), Value::Object(schemas)) => {
-            schemas.iter_mut().for_each(|(name, schema)| visit(Some(name.clone()), schema));
-        }
-        _ => {}
-    }
-}
-
-/// Keywords that stay where they are: alternatives, and what depends on everything beside it.
+/// Keywords that are not moved: alternatives, and keywords that depend on all their neighbors.
 const STAY: &[&str] = &["oneOf", "anyOf", "not", "if", "then", "else", "dependentSchemas"];
 
-/// Keywords that see all their neighbours: a part that has one stays whole.
+/// Keywords that depend on all their neighbors: a part that has one is not split.
 const WHOLE: &[&str] = &["unevaluatedProperties", "unevaluatedItems"];
 
 /// Keywords that mean something together only.
@@ -261,7 +238,7 @@ fn intersect(mut schemas: Vec<Value>) -> Value {
     if schemas.iter().all(|schema| *schema == Value::Bool(true)) && outer.is_empty() {
         return Value::Bool(true);
     }
-    // What the last one could not join with its own parts is a part among the others now.
+    // The parts that the last schema could not merge are parts of the whole now.
     let mut outer = outer;
     if let Some(Value::Array(rest)) = outer.remove("allOf") {
         schemas.extend(rest);
@@ -375,7 +352,7 @@ fn whole(number: &Number) -> Option<i64> {
     (value.abs() < 9_007_199_254_740_992.0).then_some(value as i64)
 }
 
-/// What has to be one value and something else is that value, or nothing.
+/// Simplifies a schema with `const`: the other keywords either accept that value, or nothing matches.
 fn with_const(map: Map<String, Value>) -> Value {
     let Some(value) = map.get("const").cloned() else { return Value::Object(map) };
     let is_plain = |keyword: &String| is_annotation(keyword) || keyword == "const";
@@ -383,7 +360,7 @@ fn with_const(map: Map<String, Value>) -> Value {
         return Value::Object(map);
     }
     let whole = Value::Object(map);
-    match check::Checker::new(&whole) {
+    match check::SchemaChecker::new(&whole) {
         Ok(checker) if !checker.accepts(&value) => Value::Bool(false),
         Ok(_) => match whole {
             Value::Object(map) => map.into_iter().filter(|(keyword, _)| is_plain(keyword)).collect(),

@@ -14,12 +14,13 @@ mod merge_all_of;
 mod reference;
 mod resolve_refs;
 mod resolved;
+mod resolver;
 
 use std::path::Path;
 
 use serde_json::Value;
 
-pub use self::additional_properties::{excluded, strict, together};
+pub use self::additional_properties::{excluded_property, strict, together};
 pub use self::files::Schemas;
 pub use self::resolved::{FILE_BYTES_MAX, LEVELS_MAX, ResolvedSchema};
 pub use unstuck_document::Diagnostic;
@@ -37,7 +38,7 @@ pub fn resolve(folder: &Path, file: &str, name: &str) -> Result<ResolvedSchema, 
 }
 
 /// Splits `FILE#NAME` into the file and the name as [`resolve`] takes it: without one it is the whole file.
-pub fn named(reference: &str) -> (&str, String) {
+pub fn split_reference(reference: &str) -> (&str, String) {
     let (file, name) = reference.split_once('#').unwrap_or((reference, ""));
     // A pointer and the whole file need their sign, as does what is refused; a name is looked up without.
     let name =

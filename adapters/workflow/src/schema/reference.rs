@@ -2,7 +2,7 @@
 
 use unstuck_document::type_check::nearest;
 
-use super::document::Document;
+use super::document::SchemaDocument;
 use super::resolved::pointer_text;
 
 /// A `$ref`, cut into its two parts and decoded.
@@ -10,12 +10,12 @@ use super::resolved::pointer_text;
 pub(super) struct Reference {
     /// The file, from the folder of the file that refers to it; `None` for the same file.
     pub file: Option<String>,
-    pub place: Place,
+    pub place: SchemaPlace,
 }
 
 /// Where in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SchemaPlace {
     /// The steps of a JSON pointer; none for the whole file.
     Pointer(Vec<String>),
     Anchor(String),
@@ -36,36 +36,36 @@ pub(super) fn read(text: &str) -> Result<Reference, RefError> {
     let file = (!file.is_empty()).then(|| decode(file)).transpose()?;
     let fragment = decode(fragment)?;
     let place = match fragment.strip_prefix('/') {
-        Some("") => Place::Pointer(Vec::new()),
-        Some(_) => Place::Pointer(pointer(&fragment)?),
-        None if fragment.is_empty() => Place::Pointer(Vec::new()),
-        None => Place::Anchor(fragment),
+        Some("") => SchemaPlace::Pointer(Vec::new()),
+        Some(_) => SchemaPlace::Pointer(pointer(&fragment)?),
+        None if fragment.is_empty() => SchemaPlace::Pointer(Vec::new()),
+        None => SchemaPlace::Anchor(fragment),
     };
     Ok(Reference { file, place })
 }
 
 /// Reads the `schema` of an `outputSchemaRef`: a pointer with or without `#`, or a name.
-pub(super) fn read_name(text: &str) -> Result<Place, RefError> {
+pub(super) fn read_name(text: &str) -> Result<SchemaPlace, RefError> {
     if text.is_empty() || text.starts_with("##") || text.starts_with("//") || text.starts_with("#//") {
         let help = "write a name, a pointer such as #/$defs/name, or # for the whole file";
         return Err((format!("\"{text}\" is no way to name a schema"), help.to_owned()));
     }
     match text.strip_prefix('#').or_else(|| text.starts_with('/').then_some(text)) {
-        Some("" | "/") => Ok(Place::Pointer(Vec::new())),
-        Some(fragment) if fragment.starts_with('/') => Ok(Place::Pointer(pointer(&decode(fragment)?)?)),
-        Some(anchor) => Ok(Place::Anchor(decode(anchor)?)),
-        None => Ok(Place::Name(text.to_owned())),
+        Some("" | "/") => Ok(SchemaPlace::Pointer(Vec::new())),
+        Some(fragment) if fragment.starts_with('/') => Ok(SchemaPlace::Pointer(pointer(&decode(fragment)?)?)),
+        Some(anchor) => Ok(SchemaPlace::Anchor(decode(anchor)?)),
+        None => Ok(SchemaPlace::Name(text.to_owned())),
     }
 }
 
 /// Finds a place in a file and returns the way to it.
-pub(super) fn find(document: &Document, place: &Place) -> Result<Vec<String>, RefError> {
+pub(super) fn find(document: &SchemaDocument, place: &SchemaPlace) -> Result<Vec<String>, RefError> {
     let listed = |names: Vec<&str>, none: &str| {
         if names.is_empty() { none.to_owned() } else { format!("there are: {}", names.join(", ")) }
     };
     match place {
-        Place::Pointer(way) if document.find(way).is_some() => Ok(way.clone()),
-        Place::Pointer(way) => {
+        SchemaPlace::Pointer(way) if document.find(way).is_some() => Ok(way.clone()),
+        SchemaPlace::Pointer(way) => {
             let known =
                 (0..way.len()).rev().find(|length| document.find(&way[..*length]).is_some()).unwrap_or(0);
             let there = document.find(&way[..known]).map_or(&[][..], |node| node.members());
@@ -73,11 +73,11 @@ pub(super) fn find(document: &Document, place: &Place) -> Result<Vec<String>, Re
             let what = format!("{} has no #{}", document.name, pointer_text(way));
             Err((what, listed(names, "nothing is below it")))
         }
-        Place::Anchor(name) => document.anchor(name).cloned().ok_or_else(|| {
+        SchemaPlace::Anchor(name) => document.anchor(name).cloned().ok_or_else(|| {
             let what = format!("{} has no $anchor \"{name}\"", document.name);
             (what, listed(document.anchors().take(20).collect(), "a pointer begins with #/"))
         }),
-        Place::Name(name) => {
+        SchemaPlace::Name(name) => {
             let ways = ["definitions", "$defs"].map(|folder| vec![folder.to_owned(), name.clone()]);
             let mut ways = ways.into_iter().chain([vec![name.clone()]]);
             ways.find(|way| document.find(way).is_some()).ok_or_else(|| {
@@ -91,7 +91,7 @@ pub(super) fn find(document: &Document, place: &Place) -> Result<Vec<String>, Re
 }
 
 /// Returns the names that a file defines.
-fn names(document: &Document) -> Vec<&str> {
+fn names(document: &SchemaDocument) -> Vec<&str> {
     let folders = ["definitions", "$defs"].into_iter().filter_map(|folder| document.root.get(folder));
     let defined = folders.flat_map(|folder| folder.members());
     let top = document.root.members().iter().filter(|member| super::keyword::shape(&member.key).is_none());
@@ -145,8 +145,8 @@ fn has_scheme(file: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn way(steps: &[&str]) -> Place {
-        Place::Pointer(steps.iter().map(|step| (*step).to_owned()).collect())
+    fn way(steps: &[&str]) -> SchemaPlace {
+        SchemaPlace::Pointer(steps.iter().map(|step| (*step).to_owned()).collect())
     }
 
     #[test]
@@ -158,10 +158,10 @@ mod tests {
             ("b.json#/", reference(Some("b.json"), way(&[]))),
             ("#/$defs/a", reference(None, way(&["$defs", "a"]))),
             ("#/a~1b/c~0d/e%20f/~01", reference(None, way(&["a/b", "c~d", "e f", "~1"]))),
-            ("#name", reference(None, Place::Anchor("name".to_owned()))),
+            ("#name", reference(None, SchemaPlace::Anchor("name".to_owned()))),
             ("b.json", reference(Some("b.json"), way(&[]))),
             ("sub%20folder/b.json#/x", reference(Some("sub folder/b.json"), way(&["x"]))),
-            ("../b.json#x", reference(Some("../b.json"), Place::Anchor("x".to_owned()))),
+            ("../b.json#x", reference(Some("../b.json"), SchemaPlace::Anchor("x".to_owned()))),
         ] {
             assert_eq!(read(text), expected, "{text}");
         }
@@ -187,7 +187,7 @@ mod tests {
         }
         assert_eq!(read_name("/$defs/a"), Ok(way(&["$defs", "a"])));
         assert_eq!(read_name("#/$defs/a"), Ok(way(&["$defs", "a"])));
-        assert_eq!(read_name("a"), Ok(Place::Name("a".to_owned())));
+        assert_eq!(read_name("a"), Ok(SchemaPlace::Name("a".to_owned())));
         for text in ["", "##", "##/a", "//", "//a", "#//a"] {
             assert!(read_name(text).is_err(), "{text}");
         }

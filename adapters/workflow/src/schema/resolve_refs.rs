@@ -1,19 +1,18 @@
-//! Puts in what a schema refers to, and checks every keyword where it stands.
+//! Replaces the references of a schema with their definitions, and checks every keyword in its file.
 //!
-//! A reference beside other keywords becomes a part of `allOf`, so both stay in force. Draft-07 is written as 2020-12
-//! on the way: a list under `items` becomes `prefixItems`, `dependencies` become their two successors.
+//! If a reference has other keywords next to it, it becomes a part of `allOf`, so that both apply. Draft-07 is
+//! converted to 2020-12: a list under `items` becomes `prefixItems`, `dependencies` become their two successors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use unstuck_document::Diagnostic;
-use unstuck_document::type_check::nearest;
+use unstuck_document::{Diagnostic, nearest};
 
 use super::check;
-use super::document::{Document, Kind, Member, Node};
-use super::files::{Opened, SchemaFileError, Schemas};
-use super::keyword::{self, Shape, TYPES};
+use super::document::{JsonKind, JsonNode, Member, SchemaDocument};
+use super::files::{SchemaFile, SchemaFileError, Schemas};
+use super::keyword::{self, KeywordShape, TYPES};
 use super::reference;
 use super::resolved::{LEVELS_MAX, PROBLEMS_MAX, pointer_text};
 
@@ -28,17 +27,17 @@ const RATE_PER_SCHEMA: usize = 32;
 
 /// A schema in a file.
 #[derive(Clone)]
-pub(super) struct Target {
-    pub document: Arc<Document>,
+pub(super) struct SchemaTarget {
+    pub document: Arc<SchemaDocument>,
     pub way: Vec<String>,
 }
 
-impl Target {
+impl SchemaTarget {
     fn is(&self, other: &Self) -> bool {
         self.way == other.way && self.document.name == other.document.name
     }
 
-    fn shown(&self) -> String {
+    fn display(&self) -> String {
         format!("{}#{}", self.document.name, pointer_text(&self.way))
     }
 }
@@ -49,28 +48,28 @@ pub(super) struct Expander<'a> {
     problems: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     digests: BTreeMap<String, String>,
-    /// The places that something was said about.
-    told: BTreeSet<(String, usize)>,
+    /// The places that already have a message.
+    reported: BTreeSet<(String, usize)>,
     /// Keys that are no keywords.
     unknown: usize,
-    /// The definitions that are being put in, each inside the one before.
-    chain: Vec<Target>,
+    /// The definitions that are being inserted, each inside the one before.
+    chain: Vec<SchemaTarget>,
     /// The steps to the schema that is being read, in its file.
     way: Vec<String>,
     levels: usize,
-    /// How many schemas around what is being read have an `$id` of their own within the file.
+    /// How many schemas in the file around the current one have an `$id`.
     bases: usize,
     bytes: usize,
 }
 
 impl<'a> Expander<'a> {
-    pub(super) fn new(schemas: &'a mut Schemas, first: &Opened) -> Self {
+    pub(super) fn new(schemas: &'a mut Schemas, first: &SchemaFile) -> Self {
         let mut expander = Self {
             schemas,
             problems: Vec::new(),
             warnings: Vec::new(),
             digests: BTreeMap::new(),
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
             unknown: 0,
             chain: Vec::new(),
             way: Vec::new(),
@@ -83,8 +82,8 @@ impl<'a> Expander<'a> {
     }
 
     /// Returns the schema with everything put in. Of use only if there are no problems.
-    pub(super) fn run(&mut self, target: Target) -> Value {
-        self.put_in(target)
+    pub(super) fn run(&mut self, target: SchemaTarget) -> Value {
+        self.insert(target)
     }
 
     /// Returns problems and warnings, in the order of their places, and digests.
@@ -95,25 +94,31 @@ impl<'a> Expander<'a> {
         (self.problems, self.warnings, self.digests)
     }
 
-    fn note_file(&mut self, opened: &Opened) {
+    fn note_file(&mut self, opened: &SchemaFile) {
         let known = self.digests.insert(opened.document.name.clone(), opened.digest.clone());
         if known.is_none() {
             self.problems.extend(opened.complaints.iter().cloned());
         }
     }
 
-    fn problem(&mut self, document: &Document, at: usize, what: impl Into<String>, help: impl Into<String>) {
+    fn problem(
+        &mut self,
+        document: &SchemaDocument,
+        at: usize,
+        what: impl Into<String>,
+        help: impl Into<String>,
+    ) {
         if self.problems.len() < PROBLEMS_MAX && self.is_new(document, at) {
             self.problems.push(document.complaint(at, &self.way, what.into(), help));
         }
     }
 
     /// A definition that is used twice is wrong once.
-    fn is_new(&mut self, document: &Document, at: usize) -> bool {
-        self.told.insert((document.name.clone(), at))
+    fn is_new(&mut self, document: &SchemaDocument, at: usize) -> bool {
+        self.reported.insert((document.name.clone(), at))
     }
 
-    fn put_in(&mut self, target: Target) -> Value {
+    fn insert(&mut self, target: SchemaTarget) -> Value {
         let document = Arc::clone(&target.document);
         let outer = std::mem::replace(&mut self.way, target.way.clone());
         let bases = std::mem::take(&mut self.bases);
@@ -127,8 +132,8 @@ impl<'a> Expander<'a> {
         value
     }
 
-    /// Counts what a schema grows to. Tells whether it may go on.
-    fn affords(&mut self, document: &Document, at: usize, bytes: usize) -> bool {
+    /// Counts bytes of the schema. Returns whether it is still within the limit.
+    fn is_within_limit(&mut self, document: &SchemaDocument, at: usize, bytes: usize) -> bool {
         if self.bytes > BYTES_MAX {
             return false;
         }
@@ -141,23 +146,19 @@ impl<'a> Expander<'a> {
         true
     }
 
-    fn schema(&mut self, document: &Document, node: &Node) -> Value {
-        if !self.affords(document, node.at, RATE_PER_SCHEMA) {
+    fn schema(&mut self, document: &SchemaDocument, node: &JsonNode) -> Value {
+        if !self.is_within_limit(document, node.at, RATE_PER_SCHEMA) {
             return Value::Bool(true);
         }
         match &node.kind {
-            Kind::Scalar(value @ Value::Bool(_)) => value.clone(),
-            Kind::Object(members) => {
+            JsonKind::Scalar(value @ Value::Bool(_)) => value.clone(),
+            JsonKind::Object(members) => {
                 // A reference alone is replaced and adds no level.
                 let level = usize::from(members.iter().any(|member| member.key != "$ref"));
                 self.levels += level;
                 let value = if self.levels > LEVELS_MAX || self.chain.len() > 2 * LEVELS_MAX {
-                    self.problem(
-                        document,
-                        node.at,
-                        format!("nested deeper than {LEVELS_MAX} schemas"),
-                        "make it flatter",
-                    );
+                    let help = "make it flatter";
+                    self.problem(document, node.at, format!("nested deeper than {LEVELS_MAX} schemas"), help);
                     Value::Bool(true)
                 } else {
                     self.keywords(document, members)
@@ -172,7 +173,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn keywords(&mut self, document: &Document, members: &[Member]) -> Value {
+    fn keywords(&mut self, document: &SchemaDocument, members: &[Member]) -> Value {
         let mut map = Map::new();
         let mut referred = None;
         let has_base = members.iter().any(|member| self.is_base(member));
@@ -180,9 +181,9 @@ impl<'a> Expander<'a> {
         for member in members {
             self.way.push(member.key.clone());
             match keyword::shape(&member.key) {
-                Some(Shape::Reference) => referred = self.reference(document, &member.value),
-                Some(Shape::Dropped) => {}
-                Some(Shape::Dialect) => {
+                Some(KeywordShape::Reference) => referred = self.reference(document, &member.value),
+                Some(KeywordShape::Dropped) => {}
+                Some(KeywordShape::Dialect) => {
                     // The result is 2020-12 in any case; below the top level, nothing reads this.
                     if self.chain.len() == 1 && self.levels == 1 {
                         map.insert(member.key.clone(), DIALECT.into());
@@ -194,7 +195,7 @@ impl<'a> Expander<'a> {
                     }
                 }
                 None => {
-                    self.unknown(document, member);
+                    self.warn_of_unknown(document, member);
                     if let Some(value) = self.data(document, &member.value) {
                         map.insert(member.key.clone(), value);
                     }
@@ -203,7 +204,7 @@ impl<'a> Expander<'a> {
             self.way.pop();
         }
         self.bases -= usize::from(has_base);
-        modernise(&mut map);
+        modernize(&mut map);
         match referred {
             None => Value::Object(map),
             Some(referred) if map.is_empty() => referred,
@@ -217,14 +218,14 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Says whether a member makes the schema that is being read one of its own within its file, as no mere name does.
+    /// Returns whether a member is an `$id` that changes the base of the current schema, and not just an anchor.
     fn is_base(&self, member: &Member) -> bool {
         let is_name = member.value.text().is_some_and(|id| id.starts_with('#'));
         member.key == "$id" && !self.way.is_empty() && !is_name
     }
 
-    /// An unknown key is a note of its author, unless it looks like a slip.
-    fn unknown(&mut self, document: &Document, member: &Member) {
+    /// Warns of an unknown key that looks like a typo. Other unknown keys are notes of the author.
+    fn warn_of_unknown(&mut self, document: &SchemaDocument, member: &Member) {
         self.unknown += 1;
         if self.unknown > PROBLEMS_MAX || !self.is_new(document, member.at) {
             return;
@@ -236,19 +237,15 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn reference(&mut self, document: &Document, node: &Node) -> Option<Value> {
+    fn reference(&mut self, document: &SchemaDocument, node: &JsonNode) -> Option<Value> {
         let Some(text) = node.text() else {
             self.problem(document, node.at, "a $ref is a text", "");
             return None;
         };
         if self.bases > 0 {
             let what = "this reference stands in a schema with an $id of its own, from which it leads elsewhere: that is not followed";
-            self.problem(
-                document,
-                node.at,
-                what,
-                "take the $id away, or move that schema to a file of its own",
-            );
+            let help = "take the $id away, or move that schema to a file of its own";
+            self.problem(document, node.at, what, help);
             return None;
         }
         match self.target(document, text) {
@@ -266,11 +263,11 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn target(&mut self, document: &Document, text: &str) -> Result<Target, SchemaFileError> {
+    fn target(&mut self, document: &SchemaDocument, text: &str) -> Result<SchemaTarget, SchemaFileError> {
         let wrong = |(what, help)| SchemaFileError::Reference(what, help);
         let reference = reference::read(text).map_err(wrong)?;
         let document = match reference.file {
-            None => self.this(document),
+            None => self.current_document(document),
             Some(file) => {
                 let opened = self.schemas.open(&document.base, &file)?;
                 self.note_file(&opened);
@@ -278,34 +275,31 @@ impl<'a> Expander<'a> {
             }
         };
         let way = reference::find(&document, &reference.place).map_err(wrong)?;
-        Ok(Target { document, way })
+        Ok(SchemaTarget { document, way })
     }
 
-    /// Returns the file that is being read: that of the definition that was put in last.
-    fn this(&self, document: &Document) -> Arc<Document> {
+    /// Returns the current file, which has the definition that was inserted last.
+    fn current_document(&self, document: &SchemaDocument) -> Arc<SchemaDocument> {
         let last = self.chain.last().expect("what is read was put in");
         debug_assert_eq!(last.document.name, document.name);
         Arc::clone(&last.document)
     }
 
-    fn follow(&mut self, document: &Document, node: &Node, target: Target) -> Option<Value> {
+    fn follow(&mut self, document: &SchemaDocument, node: &JsonNode, target: SchemaTarget) -> Option<Value> {
         if let Some(first) = self.chain.iter().position(|open| open.is(&target)) {
-            let chain: Vec<String> = self.chain[first..].iter().chain([&target]).map(Target::shown).collect();
-            let chain = shortened(&chain);
+            let chain: Vec<_> =
+                self.chain[first..].iter().chain([&target]).map(SchemaTarget::display).collect();
+            let chain = join_chain(&chain);
             let what = format!("this definition contains itself: {chain}");
-            self.problem(
-                document,
-                node.at,
-                what,
-                "an answer has an end: write out as many levels as you need",
-            );
+            let help = "an answer has an end: write out as many levels as you need";
+            self.problem(document, node.at, what, help);
             return None;
         }
-        Some(self.put_in(target))
+        Some(self.insert(target))
     }
 
-    fn data(&mut self, document: &Document, node: &Node) -> Option<Value> {
-        if !self.affords(document, node.at, node.end - node.at) {
+    fn data(&mut self, document: &SchemaDocument, node: &JsonNode) -> Option<Value> {
+        if !self.is_within_limit(document, node.at, node.end - node.at) {
             return None;
         }
         let data = node.data();
@@ -315,54 +309,56 @@ impl<'a> Expander<'a> {
         data
     }
 
-    fn keyword(&mut self, document: &Document, member: &Member, shape: Shape) -> Option<Value> {
+    fn keyword(&mut self, document: &SchemaDocument, member: &Member, shape: KeywordShape) -> Option<Value> {
         let node = &member.value;
         match shape {
-            Shape::Schema => Some(self.schema(document, node)),
-            Shape::SchemaOrList if matches!(node.kind, Kind::List(_)) => self.list(document, node),
-            Shape::SchemaOrList => Some(self.schema(document, node)),
-            Shape::SchemaList => self.list(document, node),
-            Shape::SchemaMap => self.map(document, node, Self::schema),
-            Shape::PatternMap => {
+            KeywordShape::Schema => Some(self.schema(document, node)),
+            KeywordShape::SchemaOrList if matches!(node.kind, JsonKind::List(_)) => self.list(document, node),
+            KeywordShape::SchemaOrList => Some(self.schema(document, node)),
+            KeywordShape::SchemaList => self.list(document, node),
+            KeywordShape::SchemaMap => self.map(document, node, Self::schema),
+            KeywordShape::PatternMap => {
                 for entry in node.members() {
                     self.pattern(document, entry.at, &entry.key);
                 }
                 self.map(document, node, Self::schema)
             }
-            Shape::Dependencies => self.map(document, node, |this, document, node| match node.kind {
-                Kind::List(_) => this.names(document, node).unwrap_or_default(),
+            KeywordShape::Dependencies => self.map(document, node, |this, document, node| match node.kind {
+                JsonKind::List(_) => this.names(document, node).unwrap_or_default(),
                 _ => this.schema(document, node),
             }),
-            Shape::NamesMap => self
+            KeywordShape::NamesMap => self
                 .map(document, node, |this, document, node| this.names(document, node).unwrap_or_default()),
-            Shape::Names => self.names(document, node),
-            Shape::Types => self.types(document, node),
-            Shape::Dynamic => {
+            KeywordShape::Names => self.names(document, node),
+            KeywordShape::Types => self.types(document, node),
+            KeywordShape::Dynamic => {
                 self.problem(document, member.at, format!("{} is not supported", member.key), "write $ref");
                 None
             }
-            Shape::Regex => {
+            KeywordShape::Regex => {
                 let value = self.plain(document, member, "a regular expression", Value::is_string)?;
                 self.pattern(document, node.at, value.as_str().unwrap_or_default());
                 Some(value)
             }
-            Shape::Values => self.plain(document, member, "a list of values", |it| {
-                it.as_array().is_some_and(|it| !it.is_empty())
+            KeywordShape::Values => self.plain(document, member, "a list of values", |value| {
+                value.as_array().is_some_and(|values| !values.is_empty())
             }),
-            Shape::Count => self.plain(document, member, "a whole number that is not negative", is_count),
-            Shape::Number => self.plain(document, member, "a number", Value::is_number),
-            Shape::Positive => {
-                self.plain(document, member, "a number above 0", |it| it.as_f64().is_some_and(|it| it > 0.0))
+            KeywordShape::Count => {
+                self.plain(document, member, "a whole number that is not negative", is_count)
             }
-            Shape::Flag => self.plain(document, member, "true or false", Value::is_boolean),
-            Shape::Data => self.data(document, node),
-            Shape::Reference | Shape::Dropped | Shape::Dialect => None,
+            KeywordShape::Number => self.plain(document, member, "a number", Value::is_number),
+            KeywordShape::Positive => self.plain(document, member, "a number above 0", |value| {
+                value.as_f64().is_some_and(|number| number > 0.0)
+            }),
+            KeywordShape::Flag => self.plain(document, member, "true or false", Value::is_boolean),
+            KeywordShape::Data => self.data(document, node),
+            KeywordShape::Reference | KeywordShape::Dropped | KeywordShape::Dialect => None,
         }
     }
 
     fn plain(
         &mut self,
-        document: &Document,
+        document: &SchemaDocument,
         member: &Member,
         expected: &str,
         fits: fn(&Value) -> bool,
@@ -375,7 +371,7 @@ impl<'a> Expander<'a> {
         None
     }
 
-    fn list(&mut self, document: &Document, node: &Node) -> Option<Value> {
+    fn list(&mut self, document: &SchemaDocument, node: &JsonNode) -> Option<Value> {
         if node.items().is_empty() {
             self.problem(document, node.at, "expected a list of schemas, not empty", "");
             return None;
@@ -391,11 +387,11 @@ impl<'a> Expander<'a> {
 
     fn map(
         &mut self,
-        document: &Document,
-        node: &Node,
-        read: fn(&mut Self, &Document, &Node) -> Value,
+        document: &SchemaDocument,
+        node: &JsonNode,
+        read: fn(&mut Self, &SchemaDocument, &JsonNode) -> Value,
     ) -> Option<Value> {
-        let Kind::Object(members) = &node.kind else {
+        let JsonKind::Object(members) = &node.kind else {
             self.problem(document, node.at, "expected an object", "write the names as its keys");
             return None;
         };
@@ -408,31 +404,23 @@ impl<'a> Expander<'a> {
         Some(entries.collect())
     }
 
-    fn names(&mut self, document: &Document, node: &Node) -> Option<Value> {
-        if let Kind::List(items) = &node.kind
+    fn names(&mut self, document: &SchemaDocument, node: &JsonNode) -> Option<Value> {
+        if let JsonKind::List(items) = &node.kind
             && items.iter().all(|item| item.text().is_some())
         {
             return self.data(document, node);
         }
-        self.problem(
-            document,
-            node.at,
-            "expected a list of names",
-            "in JSON Schema, required stands beside properties",
-        );
+        let help = "in JSON Schema, required stands beside properties";
+        self.problem(document, node.at, "expected a list of names", help);
         None
     }
 
-    fn types(&mut self, document: &Document, node: &Node) -> Option<Value> {
-        let names: &[Node] =
-            if matches!(node.kind, Kind::List(_)) { node.items() } else { std::slice::from_ref(node) };
+    fn types(&mut self, document: &SchemaDocument, node: &JsonNode) -> Option<Value> {
+        let names: &[JsonNode] =
+            if matches!(node.kind, JsonKind::List(_)) { node.items() } else { std::slice::from_ref(node) };
         if names.is_empty() {
-            self.problem(
-                document,
-                node.at,
-                "a list of types is not empty",
-                "leave it out to allow every type",
-            );
+            let help = "leave it out to allow every type";
+            self.problem(document, node.at, "a list of types is not empty", help);
             return None;
         }
         for name in names.iter().filter(|name| !name.text().is_some_and(|text| TYPES.contains(&text))) {
@@ -443,7 +431,7 @@ impl<'a> Expander<'a> {
         self.data(document, node)
     }
 
-    fn unknown_type(&mut self, document: &Document, name: &Node) {
+    fn unknown_type(&mut self, document: &SchemaDocument, name: &JsonNode) {
         if !self.is_new(document, name.at) {
             return;
         }
@@ -457,7 +445,7 @@ impl<'a> Expander<'a> {
         self.problems.push(document.complaint(name.at, &self.way, what, help));
     }
 
-    fn pattern(&mut self, document: &Document, at: usize, pattern: &str) {
+    fn pattern(&mut self, document: &SchemaDocument, at: usize, pattern: &str) {
         if let Some(what) = check::pattern_problem(pattern) {
             let help = "patterns are matched in linear time: no look-around, no back-references";
             self.problem(document, at, format!("the pattern cannot be used: {what}"), help);
@@ -466,11 +454,11 @@ impl<'a> Expander<'a> {
 }
 
 fn is_count(value: &Value) -> bool {
-    value.as_u64().is_some() || value.as_f64().is_some_and(|it| it >= 0.0 && it.fract() == 0.0)
+    value.as_u64().is_some() || value.as_f64().is_some_and(|number| number >= 0.0 && number.fract() == 0.0)
 }
 
 /// Joins a chain, without its middle if that is long.
-fn shortened(chain: &[String]) -> String {
+fn join_chain(chain: &[String]) -> String {
     const ENDS: usize = 5;
     if chain.len() <= 2 * ENDS {
         return chain.join(" -> ");
@@ -480,7 +468,7 @@ fn shortened(chain: &[String]) -> String {
 }
 
 /// Writes what only draft-07 has as 2020-12 does.
-fn modernise(map: &mut Map<String, Value>) {
+fn modernize(map: &mut Map<String, Value>) {
     let rest = map.remove("additionalItems");
     if map.get("items").is_some_and(Value::is_array)
         && let Some(items) = map.remove("items")

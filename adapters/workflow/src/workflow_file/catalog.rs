@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use unstuck_document::diagnostic::{KeyPath, Location, Report, named, quoted};
-use unstuck_document::map_view::MapView;
-use unstuck_document::node::{Kind, Node};
-use unstuck_document::type_check::{check_map, nearest};
+use unstuck_document::type_check::check_map;
+use unstuck_document::{
+    FileOffset, KeyPath, LoadReport, MapView, NodeKind, TreeNode, nearest, quote, quote_name,
+};
 
 use super::keys;
 
 /// A profile of a file.
 #[derive(Debug)]
 pub(super) struct Profile {
-    node: Node,
-    place: Location,
+    node: TreeNode,
+    place: FileOffset,
     path: KeyPath,
 }
 
@@ -48,24 +48,24 @@ impl Catalog {
             return format!("{} has no agents", self.files.join(", "));
         }
         match nearest(name, self.profiles.keys().map(String::as_str)) {
-            Some(near) => format!("did you mean {}?", quoted(near)),
+            Some(near) => format!("did you mean {}?", quote(near)),
             None => {
                 format!(
                     "the catalog has {}",
-                    self.profiles.keys().take(20).map(|name| named(name)).collect::<Vec<_>>().join(", ")
+                    self.profiles.keys().take(20).map(|name| quote_name(name)).collect::<Vec<_>>().join(", ")
                 )
             }
         }
     }
 
     /// Checks a catalog and adds its profiles, which replace earlier ones of the same name.
-    pub fn add(&mut self, root: &Node, report: &mut Report) {
+    pub fn add(&mut self, root: &TreeNode, report: &mut LoadReport) {
         let top = KeyPath::default();
         check_map(&keys::CATALOG, root, root.place, &top, report);
         self.files.push(report.name(root.place.source).to_owned());
         let agents = root.entry("agents").map(|entry| &entry.value);
-        self.is_partial |= !agents.is_some_and(|agents| matches!(agents.kind, Kind::Map(_)));
-        let agents = agents.map(Node::entries).unwrap_or_default();
+        self.is_partial |= !agents.is_some_and(|agents| matches!(agents.kind, NodeKind::Map(_)));
+        let agents = agents.map(TreeNode::entries).unwrap_or_default();
         for entry in agents {
             let path = top.key("agents").key(&entry.key);
             check_servers(&MapView::new(&entry.value, entry.place, path.clone()), report);
@@ -76,18 +76,19 @@ impl Catalog {
 }
 
 /// Checks that each server is either started or reached.
-fn check_servers(profile: &MapView<'_>, report: &mut Report) {
+fn check_servers(profile: &MapView<'_>, report: &mut LoadReport) {
     for server in profile.maps("mcp_servers") {
         if server.has("command") == server.has("url") {
             report.error(server.place, &server.path, "needs exactly one of command and url", "");
         }
         for key in ["name", "command", "url"] {
-            if let Some(entry) = server.entry(key).filter(|entry| !matches!(entry.value.kind, Kind::Text(_)))
+            if let Some(entry) =
+                server.entry(key).filter(|entry| !matches!(entry.value.kind, NodeKind::Text(_)))
             {
                 report.error(
                     entry.value.place,
                     &server.path.key(key),
-                    format!("found {}", entry.value.found()),
+                    format!("found {}", entry.value.description()),
                     "expected text",
                 );
             }

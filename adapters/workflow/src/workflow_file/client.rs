@@ -7,18 +7,18 @@ use unstuck_core::client::Client;
 use unstuck_core::workflow::{Worker, WorkerKind};
 use unstuck_document::map_view::MapView;
 use unstuck_workers::Clients;
-use unstuck_workers::known::{in_place_of, names, near, unknown};
+use unstuck_workers::known::{names, suggestion, unknown_client, with_client};
 
-use super::load::Loader;
-use super::step::Task;
+use super::load::WorkflowLoader;
+use super::step::TaskView;
 
-impl Loader<'_> {
+impl WorkflowLoader<'_> {
     /// Reads the descriptions that hold for a workflow.
     pub(super) fn clients(&mut self, top: &MapView<'_>) -> Clients {
         let mut known = match self.files.clients(&self.options.workspace) {
             Ok(known) => known,
             Err(rejected) => {
-                rejected.complaints.into_iter().for_each(|it| self.report.adopt(top.place, it));
+                rejected.complaints.into_iter().for_each(|complaint| self.report.adopt(top.place, complaint));
                 Clients::new()
             }
         };
@@ -33,7 +33,7 @@ impl Loader<'_> {
     /// complained about.
     pub(super) fn client(
         &mut self,
-        task: &Task<'_>,
+        task: &TaskView<'_>,
         kind: WorkerKind,
         known: &Clients,
     ) -> Option<Box<Client>> {
@@ -53,24 +53,25 @@ impl Loader<'_> {
         let found = known.get(&name).map(|client| Box::new(client.client()));
         if found.is_none() && !known.is_empty() {
             let path = task.own.path.key("client");
-            self.report.error(task.place("client"), &path, unknown(&name), near(&name, known));
+            self.report.error(task.place("client"), &path, unknown_client(&name), suggestion(&name, known));
         }
         found
     }
 
     /// Returns who takes over from a worker.
-    pub(super) fn fallback(&mut self, task: &Task<'_>, first: &Worker, known: &Clients) -> Vec<Worker> {
+    pub(super) fn fallback(&mut self, task: &TaskView<'_>, first: &Worker, known: &Clients) -> Vec<Worker> {
         let names = task.own.texts("fallback");
         let path = task.own.path.key("fallback");
         let mut chain = Vec::new();
         for (index, name) in names.iter().enumerate() {
             match known.get(name) {
-                Some(client) => chain.push(in_place_of(first, client)),
+                Some(client) => chain.push(with_client(first, client)),
                 // Files that describe clients and cannot be read were complained about.
                 None if known.is_empty() => {}
                 None => {
                     let place = task.own.value_place("fallback");
-                    self.report.error(place, &path.index(index), unknown(name), near(name, known));
+                    let what = unknown_client(name);
+                    self.report.error(place, &path.index(index), what, suggestion(name, known));
                 }
             }
         }

@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use unstuck_core::completion::{AnswerFormat, Completion, Form, LaterAnswer, OnFailed};
+use unstuck_core::completion::{AnswerFormat, AnswerSchema, Completion, LaterAnswer, OnValidatorFailure};
 use unstuck_core::id::Millis;
-use unstuck_core::workflow::{Baseline, Check, CheckBy, Work, WorkerKind, Workflow};
-use unstuck_document::diagnostic::{Location, quoted};
-use unstuck_document::map_view::MapView;
-use unstuck_document::node::{self, Node};
+use unstuck_core::workflow::{Baseline, Check, CheckMethod, StepKind, WorkerKind, Workflow};
+use unstuck_document::{FileOffset, MapView, TreeNode, node, quote};
 
-use super::load::Loader;
+use super::load::WorkflowLoader;
 use super::schema_declares::{Declares, declares};
 use crate::prompt_template::variables;
 use crate::registry::{Registry, RequestedCondition, SUPPLIED, SourceLocation, StepRef, json_form, refuse};
@@ -19,23 +17,23 @@ use crate::schema;
 /// The keys of a step that ask for something besides a verdict.
 pub(super) const VERIFYING: [&str; 3] = ["completion_conditions", "registry_step", "output_schema"];
 
-impl Loader<'_> {
+impl WorkflowLoader<'_> {
     /// Reads the steps registry that a workflow names; one of nothing but the built-in validators where it names
     /// none. `None` where it is not good, which was complained about.
     pub fn registry(&mut self, top: &MapView<'_>) -> Option<Registry> {
         let named = top.text("steps_registry").filter(|path| unstuck_document::path_within(path).is_ok());
         let steps = top.map("steps").map(|steps| steps.node.entries()).unwrap_or_default();
-        let asks = |step: &Node| VERIFYING.iter().any(|key| step.entry(key).is_some());
+        let asks = |step: &TreeNode| VERIFYING.iter().any(|key| step.entry(key).is_some());
         let is_wrong = named.is_none() && top.has("steps_registry");
         if is_wrong || named.is_none() && !steps.iter().any(|step| asks(&step.value)) {
             return None;
         }
         let path = named.map(|path| self.options.workspace.join(path));
         let place = top.value_place("steps_registry");
-        match self.files.registry(path.as_deref(), &self.options.workspace, &conditions_of(top)) {
+        match self.files.registry(path.as_deref(), &self.options.workspace, &condition_names(top)) {
             Ok((registry, warnings)) => {
-                warnings.into_iter().for_each(|it| self.report.adopt_warning(place, it));
-                self.unasked(top, &registry);
+                warnings.into_iter().for_each(|warning| self.report.adopt_warning(place, warning));
+                self.warn_of_unused_steps(top, &registry);
                 Some(registry)
             }
             Err(rejected) => {
@@ -46,7 +44,7 @@ impl Loader<'_> {
     }
 
     /// Warns of steps with conditions that no step of the workflow asks for: nothing would verify them.
-    fn unasked(&mut self, top: &MapView<'_>, registry: &Registry) {
+    fn warn_of_unused_steps(&mut self, top: &MapView<'_>, registry: &Registry) {
         let Some(steps) = top.map("steps") else { return };
         let asked: Vec<&str> = steps
             .node
@@ -54,8 +52,8 @@ impl Loader<'_> {
             .iter()
             .filter_map(|step| registry_step(step.value.entry("registry_step")?))
             .collect();
-        for id in registry.unasked(&asked) {
-            let what = format!("no step asks for {}, so its conditions are never verified", quoted(&id));
+        for id in registry.unused_steps(&asked) {
+            let what = format!("no step asks for {}, so its conditions are never verified", quote(&id));
             let help = "name it in registry_step, or take it out of the registry";
             self.report.warn(top.value_place("steps_registry"), &top.path.key("steps_registry"), what, help);
         }
@@ -66,21 +64,21 @@ impl Loader<'_> {
         &mut self,
         view: &MapView<'_>,
         registry: Option<&Registry>,
-        work: &Work,
+        work: &StepKind,
     ) -> Option<Completion> {
         let registry = registry?;
         let named = view.entry("registry_step").and_then(registry_step);
-        let mut lacks_some = named.filter(|name| registry.lacks_some(name)).map(|_| "registry_step");
+        let mut unsupported = named.filter(|name| registry.has_unsupported(name)).map(|_| "registry_step");
         let mut completion = match named {
-            Some(name) => self.of_registry(view, registry, name, work)?,
-            None => Completion { on_failure: OnFailed::Retry, ..Completion::default() },
+            Some(name) => self.registry_completion(view, registry, name, work)?,
+            None => Completion { on_failure: OnValidatorFailure::Retry, ..Completion::default() },
         };
         if view.has("completion_conditions") {
             let path = view.path.key("completion_conditions");
-            for (at, (place, wanted)) in wanted(view).into_iter().enumerate() {
-                match registry.condition(&wanted, named, &self.options.workspace) {
+            for (at, (place, requested)) in requested_conditions(view).into_iter().enumerate() {
+                match registry.condition(&requested, named, &self.options.workspace) {
                     Ok(Some(condition)) => completion.conditions.push(condition),
-                    Ok(None) => lacks_some = Some("completion_conditions"),
+                    Ok(None) => unsupported = Some("completion_conditions"),
                     Err(refused) => self.report.error(place, &path.index(at), refused.what, refused.help),
                 }
             }
@@ -97,13 +95,14 @@ impl Loader<'_> {
         }
         let asks =
             !completion.conditions.is_empty() || completion.answer.is_some() || completion.closer.is_some();
-        if !asks && lacks_some.is_none() && wanted(view).is_empty() && !view.has("completion_check") {
+        let has_none = unsupported.is_none() && requested_conditions(view).is_empty();
+        if !asks && has_none && !view.has("completion_check") {
             let key = if named.is_some() { "registry_step" } else { "completion_conditions" };
             let what = "asks for no condition, no form of the answer and no closer: whatever the worker does is complete";
             let help = "add a condition, such as tests-pass, or a completion_check";
             self.report.warn(view.value_place(key), &view.path.key(key), what, help);
         }
-        if let Some(key) = lacks_some.filter(|_| !asks && !view.has("completion_check")) {
+        if let Some(key) = unsupported.filter(|_| !asks && !view.has("completion_check")) {
             let what =
                 "all conditions of the step are semantic, which are not run: nothing would verify its work";
             let help = "add a condition that is run: a command, a file or a program of its own";
@@ -115,15 +114,12 @@ impl Loader<'_> {
 
     /// Reads the schema that the answers of a step have to meet.
     fn output_schema(&mut self, view: &MapView<'_>) -> Option<AnswerFormat> {
-        let (file, name) = schema::named(view.text("output_schema")?);
+        let (file, name) = schema::split_reference(view.text("output_schema")?);
         let at = SourceLocation::value(view, "output_schema");
         if let Err(why) = unstuck_document::path_within(file) {
-            let what = format!("found {}: {why}", quoted(file));
-            at.error(
-                &mut self.report,
-                what,
-                "expected a relative path without \"..\", such as forms/answers.json#name",
-            );
+            let what = format!("found {}: {why}", quote(file));
+            let help = "expected a relative path without \"..\", such as forms/answers.json#name";
+            at.error(&mut self.report, what, help);
             return None;
         }
         let resolved = self.files.schema(&self.options.workspace, file, &name);
@@ -140,22 +136,22 @@ impl Loader<'_> {
         Some(AnswerFormat { form, template: None, declares: declares != Declares::Nothing })
     }
 
-    fn of_registry(
+    fn registry_completion(
         &mut self,
         view: &MapView<'_>,
         registry: &Registry,
         name: &str,
-        work: &Work,
+        work: &StepKind,
     ) -> Option<Completion> {
         let (place, path) = (view.value_place("registry_step"), view.path.key("registry_step"));
         let uv: BTreeMap<String, String> = view
             .map("registry_step")
             .and_then(|step| step.map("uv"))
-            .map(|uv| uv.node.entries().iter().filter_map(given).collect())
+            .map(|uv| uv.node.entries().iter().filter_map(text_entry).collect())
             .unwrap_or_default();
         let worker = match work {
-            Work::Worker(worker) => Some(worker.clone()),
-            Work::Subworkflow(_) => None,
+            StepKind::Worker(worker) => Some(worker.clone()),
+            StepKind::Subworkflow(_) => None,
         };
         match registry.completion(&StepRef { name: name.to_owned(), uv, worker }) {
             Ok(completion) => {
@@ -169,7 +165,7 @@ impl Loader<'_> {
                     let help = "let a schema of it have a status that may be completed, or a next_action that may be complete";
                     self.report.warn(place, &path, what, help);
                 }
-                let missing = without_value(&completion);
+                let missing = names_without_value(&completion);
                 if !missing.is_empty() {
                     let what = format!("no value for {}", missing.join(", "));
                     let help = "give each one: registry_step: {name: .., uv: {<name>: <value>}}";
@@ -188,7 +184,7 @@ impl Loader<'_> {
 /// Returns the check of a step that only its conditions decide.
 pub(super) fn check(timeout: Millis) -> Check {
     Check {
-        by: CheckBy::Conditions,
+        by: CheckMethod::Conditions,
         timeout,
         decision_file: None,
         max_parse_failures: Workflow::DEFAULT_MAX_PARSE_FAILURES,
@@ -200,20 +196,20 @@ pub(super) fn check(timeout: Millis) -> Check {
 /// Says whether no answer in the forms of a registry can declare that the work is complete.
 fn never_declares(completion: &Completion) -> bool {
     let is_never = |format: &AnswerFormat| match &format.form {
-        Form::Json { schema: Some(schema), .. } => match declares(schema) {
+        AnswerSchema::Json { schema: Some(schema), .. } => match declares(schema) {
             Declares::Complete => false,
             Declares::NeverComplete => true,
             Declares::Nothing => is_closed(schema),
         },
-        Form::Json { schema: None, .. } | Form::TextPattern(_) => false,
+        AnswerSchema::Json { schema: None, .. } | AnswerSchema::TextPattern(_) => false,
     };
-    let is_asked_so = completion.answer.as_ref().is_some_and(is_never)
+    let is_never_complete = completion.answer.as_ref().is_some_and(is_never)
         && match &completion.later_answer {
             LaterAnswer::Same => true,
             LaterAnswer::Any => false,
             LaterAnswer::Other(later) => is_never(later),
         };
-    is_asked_so || completion.final_answer.as_ref().is_some_and(is_never)
+    is_never_complete || completion.final_answer.as_ref().is_some_and(is_never)
 }
 
 /// Says whether an object of a schema has the properties that it names, and no other.
@@ -222,10 +218,10 @@ fn is_closed(schema: &Value) -> bool {
 }
 
 /// Returns the problem and its remedy if a step requires an answer that no worker can give.
-fn cannot_answer(completion: &Completion, work: &Work) -> Option<(&'static str, &'static str)> {
-    let closer = completion.closer.as_ref().map(|it| &it.worker);
+fn cannot_answer(completion: &Completion, work: &StepKind) -> Option<(&'static str, &'static str)> {
+    let closer = completion.closer.as_ref().map(|closer| &closer.worker);
     match (work, closer) {
-        (Work::Subworkflow(_), _) if completion.answer.is_some() => Some((
+        (StepKind::Subworkflow(_), _) if completion.answer.is_some() => Some((
             "a workflow gives no answer, so it can have no form",
             "ask for the form in a step of that workflow",
         )),
@@ -240,25 +236,25 @@ fn cannot_answer(completion: &Completion, work: &Work) -> Option<(&'static str, 
 }
 
 /// Returns the names of all validators that the steps of a workflow name themselves.
-fn conditions_of(top: &MapView<'_>) -> Vec<String> {
+fn condition_names(top: &MapView<'_>) -> Vec<String> {
     let steps = top.map("steps").map(|steps| steps.node.entries()).unwrap_or_default();
     let views = steps.iter().map(|step| MapView::new(&step.value, step.place, top.path.key(&step.key)));
-    views.flat_map(|view| wanted(&view)).map(|(_, it)| it.validator).collect()
+    views.flat_map(|view| requested_conditions(&view)).map(|(_, condition)| condition.validator).collect()
 }
 
 /// Returns the name of a step of a registry: the text itself, or what is under `name`.
-fn registry_step(entry: &node::Entry) -> Option<&str> {
+fn registry_step(entry: &node::MapEntry) -> Option<&str> {
     entry.value.text().or_else(|| entry.value.entry("name")?.value.text())
 }
 
-fn given(entry: &node::Entry) -> Option<(String, String)> {
+fn text_entry(entry: &node::MapEntry) -> Option<(String, String)> {
     Some((entry.key.clone(), entry.value.text()?.to_owned()))
 }
 
 /// Reads the conditions that a step names, each with its place.
-fn wanted(view: &MapView<'_>) -> Vec<(Location, RequestedCondition)> {
+fn requested_conditions(view: &MapView<'_>) -> Vec<(FileOffset, RequestedCondition)> {
     let items = view.entry("completion_conditions").map(|entry| entry.value.items()).unwrap_or_default();
-    let one = |item: &Node| {
+    let one = |item: &TreeNode| {
         let name = item.text().or_else(|| item.entry("validator")?.value.text())?;
         let params = item.entry("params").map(|entry| entry.value.entries()).unwrap_or_default();
         let params = params
@@ -271,12 +267,12 @@ fn wanted(view: &MapView<'_>) -> Vec<(Location, RequestedCondition)> {
 }
 
 /// Returns the variables of the prompts of a step that have no value.
-pub(crate) fn without_value(completion: &Completion) -> Vec<String> {
+pub(crate) fn names_without_value(completion: &Completion) -> Vec<String> {
     let Some(prompts) = &completion.prompts else { return Vec::new() };
     let templates = [Some(&prompts.initial), prompts.onward.as_ref()].into_iter().flatten();
     let used = templates
         .chain(&prompts.continuation)
-        .flat_map(|it| variables(&it.text).into_iter().chain(it.custom.iter().cloned()));
+        .flat_map(|template| variables(&template.text).into_iter().chain(template.custom.iter().cloned()));
     let mut missing: Vec<String> = used
         .chain(prompts.variables.iter().cloned())
         .filter(|name| !completion.uv.contains_key(name) && !SUPPLIED.contains(&name.as_str()))

@@ -1,10 +1,10 @@
 //! The workflow behind a command line that names a goal, a worker and some checks.
 
-use unstuck_core::completion::{Closer, Completion, Template};
+use unstuck_core::completion::{Completion, Reviewer, Template};
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::workflow::{
-    Baseline, BranchRules, Budget, Check, CheckBy, CheckCommand, Convergence, Gate, OnExhausted, OnFailure,
-    OutagePolicy, Session, Step, Work, Worker, Workflow,
+    Baseline, BranchRules, Budget, Check, CheckCommand, CheckMethod, ConvergencePolicy, Gate, OnFailure,
+    OnIterationsExhausted, OutagePolicy, Session, Step, StepKind, Worker, Workflow,
 };
 
 /// Options of a command line besides goal, worker and checks.
@@ -27,7 +27,7 @@ pub struct QuickOptions {
     /// Whether an iteration continues the session of the one before.
     pub session: Session,
     /// Limits on changes, and the worker that looks for the cause in the end. Its `stall_threshold` is ignored.
-    pub scope: Convergence,
+    pub scope: ConvergencePolicy,
 }
 
 /// Default number of runs of a failing command.
@@ -51,7 +51,7 @@ pub fn quick(worker: &Worker, checks: &[String], options: &QuickOptions) -> Work
         completion: options.judge.as_ref().filter(|_| has_commands).map(|judge| closer(goal, judge)),
         id: StepId::new("work"),
         description: None,
-        work: Work::Worker(worker.clone()),
+        work: StepKind::Worker(worker.clone()),
         depends_on: Vec::new(),
         inputs: Vec::new(),
         outputs: Vec::new(),
@@ -61,8 +61,8 @@ pub fn quick(worker: &Worker, checks: &[String], options: &QuickOptions) -> Work
         on_failure: OnFailure::Retry,
         check: Some(check(goal, checks, Millis((timeout.0 / 4).max(1000)), options)),
         max_iterations: options.max_iterations.unwrap_or(Workflow::DEFAULT_MAX_ITERATIONS).max(1),
-        on_exhausted: OnExhausted::Abort,
-        convergence: Some(Convergence { stall_threshold: STALL_THRESHOLD, ..options.scope.clone() }),
+        on_exhausted: OnIterationsExhausted::Abort,
+        convergence: Some(ConvergencePolicy { stall_threshold: STALL_THRESHOLD, ..options.scope.clone() }),
         require_change: claims,
         prompt_template: None,
         session: options.session,
@@ -94,9 +94,11 @@ fn check(goal: &str, checks: &[String], timeout: Millis, options: &QuickOptions)
         .collect();
     let says = commands.is_empty();
     let by = match &options.judge {
-        Some(judge) if says => CheckBy::Agent(Worker { instructions: judged(goal), ..judge.clone() }),
-        _ if says => CheckBy::Claim,
-        _ => CheckBy::Commands(commands),
+        Some(judge) if says => {
+            CheckMethod::Agent(Worker { instructions: judge_question(goal), ..judge.clone() })
+        }
+        _ if says => CheckMethod::Claim,
+        _ => CheckMethod::Commands(commands),
     };
     let claims = says;
     Check {
@@ -110,7 +112,7 @@ fn check(goal: &str, checks: &[String], timeout: Millis, options: &QuickOptions)
 }
 
 /// The question for a judge.
-fn judged(goal: &str) -> String {
+fn judge_question(goal: &str) -> String {
     format!(
         "Somebody was to do this in the workspace:\n\n{goal}\n\nLook for yourself whether it is done, all of it. Change \
          nothing. Do not take anybody's word for it: name what you saw."
@@ -119,8 +121,8 @@ fn judged(goal: &str) -> String {
 
 /// A judge that has the last word when all commands pass.
 fn closer(goal: &str, judge: &Worker) -> Completion {
-    let prompt = Template { file: "--reviewer".to_owned(), text: judged(goal), custom: Vec::new() };
-    let closer = Closer { worker: judge.clone(), prompt, required: Vec::new() };
+    let prompt = Template { file: "--reviewer".to_owned(), text: judge_question(goal), custom: Vec::new() };
+    let closer = Reviewer { worker: judge.clone(), prompt, required: Vec::new() };
     Completion { closer: Some(closer), ..Completion::default() }
 }
 

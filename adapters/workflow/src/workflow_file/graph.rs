@@ -3,18 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use unstuck_core::concurrent_steps;
-use unstuck_core::workflow::{Step, Work, Workflow};
+use unstuck_core::workflow::{Step, StepKind, Workflow};
 
-use unstuck_document::diagnostic::{Location, Report, named, quoted};
-use unstuck_document::map_view::MapView;
-use unstuck_document::type_check::nearest;
+use unstuck_document::{FileOffset, LoadReport, MapView, nearest, quote, quote_name};
 
 /// Checks edges, cycles, inputs and names of artifacts.
 pub(super) fn check(
     views: &[(&str, MapView<'_>)],
     steps: &[Step],
     concurrency: Option<u32>,
-    report: &mut Report,
+    report: &mut LoadReport,
 ) {
     let index: BTreeMap<&str, usize> =
         steps.iter().enumerate().map(|(at, step)| (step.id.as_str(), at)).collect();
@@ -31,12 +29,12 @@ pub(super) fn check(
 }
 
 /// Checks that a child has what a step wants to export from it.
-pub(super) fn check_exports(view: &MapView<'_>, child: &Workflow, report: &mut Report) {
+pub(super) fn check_exports(view: &MapView<'_>, child: &Workflow, report: &mut LoadReport) {
     for export in view.maps("exports") {
         let (Some(from), Some(artifact)) = (export.text("from"), export.text("artifact")) else { continue };
         match child.steps.iter().find(|step| step.id.as_str() == from) {
             None => {
-                let what = format!("the child has no step {}", quoted(from));
+                let what = format!("the child has no step {}", quote(from));
                 let help = suggest(from, child.steps.iter().map(|step| step.id.as_str()), report);
                 report.error(export.value_place("from"), &export.path.key("from"), what, help);
             }
@@ -50,13 +48,13 @@ fn check_decision_files(
     views: &[(&str, MapView<'_>)],
     steps: &[Step],
     concurrency: Option<u32>,
-    report: &mut Report,
+    report: &mut LoadReport,
 ) {
     for (at, (step, (_, view))) in steps.iter().zip(views).enumerate() {
-        let is_earlier = |other: &&Step| steps[..at].iter().any(|it| it.id == other.id);
-        let mut others = concurrent_steps::shares_some_decision_file(steps, concurrency, step);
+        let is_earlier = |other: &&Step| steps[..at].iter().any(|step| step.id == other.id);
+        let mut others = concurrent_steps::decision_file_conflicts_with_children(steps, concurrency, step);
         let Some(other) = others.find(is_earlier) else { continue };
-        let other = named(other.id.as_str());
+        let other = quote_name(other.id.as_str());
         let what = format!("step {other} may run at the same time and writes its verdict to the same file");
         let help = "name another file, or put {{completion_check_id}} into its name".to_owned();
         let check = view.map("completion_check").filter(|check| check.has("decision_file"));
@@ -68,7 +66,7 @@ fn check_decision_files(
     }
 }
 
-fn check_edges(view: &MapView<'_>, index: &BTreeMap<&str, usize>, report: &mut Report) {
+fn check_edges(view: &MapView<'_>, index: &BTreeMap<&str, usize>, report: &mut LoadReport) {
     let items = view.entry("depends_on").map(|entry| entry.value.items()).unwrap_or_default();
     for (at, item) in items.iter().enumerate() {
         let Some(name) = item.text().filter(|name| !index.contains_key(name) && !name.trim().is_empty())
@@ -85,7 +83,7 @@ fn check_inputs(
     step: &Step,
     steps: &[Step],
     index: &BTreeMap<&str, usize>,
-    report: &mut Report,
+    report: &mut LoadReport,
 ) {
     let edges: BTreeSet<&str> = step.depends_on.iter().map(|id| id.as_str()).collect();
     for input in view.maps("inputs") {
@@ -100,7 +98,7 @@ fn check_inputs(
             continue;
         };
         if !edges.contains(from) {
-            report.error(place, &path, format!("{} is not in depends_on", quoted(from)), "add it there");
+            report.error(place, &path, format!("{} is not in depends_on", quote(from)), "add it there");
         }
         if let Some(artifact) = input.text("artifact") {
             check_artifact(&input, source, artifact, report);
@@ -109,14 +107,14 @@ fn check_inputs(
 }
 
 /// Checks that a step can produce an artifact that is taken from it.
-fn check_artifact(view: &MapView<'_>, step: &Step, artifact: &str, report: &mut Report) {
+fn check_artifact(view: &MapView<'_>, step: &Step, artifact: &str, report: &mut LoadReport) {
     let names = artifacts(step);
     if names.contains(&artifact) || artifact.is_empty() {
         return;
     }
-    let what = format!("step {} never produces {}", quoted(step.id.as_str()), quoted(artifact));
+    let what = format!("step {} never produces {}", quote(step.id.as_str()), quote(artifact));
     let help = match (nearest(artifact, names.iter().copied()), names.is_empty()) {
-        (Some(near), _) => format!("did you mean {}?", quoted(near)),
+        (Some(near), _) => format!("did you mean {}?", quote(near)),
         (None, true) => "it has no artifacts".to_owned(),
         (None, false) => format!("it produces {}", list(names.into_iter().take(20))),
     };
@@ -125,19 +123,19 @@ fn check_artifact(view: &MapView<'_>, step: &Step, artifact: &str, report: &mut 
 
 fn artifacts(step: &Step) -> Vec<&str> {
     match &step.work {
-        Work::Worker(_) => step.outputs.iter().map(|output| output.name.as_str()).collect(),
-        Work::Subworkflow(call) => call.exports.iter().map(|export| export.r#as.as_str()).collect(),
+        StepKind::Worker(_) => step.outputs.iter().map(|output| output.name.as_str()).collect(),
+        StepKind::Subworkflow(call) => call.exports.iter().map(|export| export.r#as.as_str()).collect(),
     }
 }
 
 /// Checks that no two artifacts of a step have the same name.
-fn check_unique(view: &MapView<'_>, list: &str, key: &str, report: &mut Report) {
+fn check_unique(view: &MapView<'_>, list: &str, key: &str, report: &mut LoadReport) {
     let mut seen = BTreeSet::new();
     for item in view.maps(list) {
         let key = if item.has(key) { key } else { "artifact" };
         let Some(name) = item.text(key) else { continue };
         if !seen.insert(name) {
-            let what = format!("the artifact {} is there twice", quoted(name));
+            let what = format!("the artifact {} is there twice", quote(name));
             report.error(item.value_place(key), &item.path.key(key), what, "names are unique in a step");
         }
     }
@@ -147,7 +145,7 @@ fn check_cycles(
     views: &[(&str, MapView<'_>)],
     steps: &[Step],
     index: &BTreeMap<&str, usize>,
-    report: &mut Report,
+    report: &mut LoadReport,
 ) {
     let edges: Vec<Vec<usize>> = steps
         .iter()
@@ -155,18 +153,18 @@ fn check_cycles(
         .collect();
     for members in cycles(&edges) {
         let Some((id, view)) = members.first().and_then(|first| views.get(*first)) else { continue };
-        let name = |at: &usize| views.get(*at).map_or_else(String::new, |(id, _)| named(id));
+        let name = |at: &usize| views.get(*at).map_or_else(String::new, |(id, _)| quote_name(id));
         let what = match round(&edges, &members) {
             Some(round) => {
                 format!(
                     "a cycle: {} -> {}",
                     round.iter().map(name).collect::<Vec<_>>().join(" -> "),
-                    named(id)
+                    quote_name(id)
                 )
             }
             None => format!("cycles among {}", members.iter().map(name).collect::<Vec<_>>().join(", ")),
         };
-        let place: Location = view.key_place("depends_on");
+        let place: FileOffset = view.key_place("depends_on");
         report.error(place, &view.path.key("depends_on"), what, "a step cannot wait for itself");
     }
 }
@@ -240,18 +238,18 @@ fn round(edges: &[Vec<usize>], members: &[usize]) -> Option<Vec<usize>> {
 }
 
 fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.map(named).collect::<Vec<_>>().join(", ")
+    names.map(quote_name).collect::<Vec<_>>().join(", ")
 }
 
 fn no_step(name: &str) -> String {
-    format!("there is no step {}", quoted(name))
+    format!("there is no step {}", quote(name))
 }
 
-fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>, report: &Report) -> String {
+fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>, report: &LoadReport) -> String {
     const MOST: usize = 500;
     if report.is_full() {
         return String::new();
     }
     nearest(name, candidates.take(MOST))
-        .map_or_else(String::new, |near| format!("did you mean {}?", quoted(near)))
+        .map_or_else(String::new, |near| format!("did you mean {}?", quote(near)))
 }

@@ -5,12 +5,12 @@
 use unstuck_core::cost;
 use unstuck_core::id::Millis;
 
-use unstuck_document::keys::{Format, Key, KeyContext, Kind, Scalar, optional, required};
+use unstuck_document::keys::{FileFormat, Key, KeyContext, KeyType, Scalar, optional, required};
 use unstuck_document::node;
 use unstuck_workers::keys as workers;
 
 /// Workflow files.
-pub static WORKFLOWS: Format = Format {
+pub static WORKFLOWS: FileFormat = FileFormat {
     page: PAGE,
     schema: SCHEMA,
     levels: &[
@@ -20,12 +20,12 @@ pub static WORKFLOWS: Format = Format {
     ],
 };
 /// Agent catalogs.
-pub static CATALOGS: Format = Format { page: PAGE, schema: SCHEMA, levels: &[&CATALOG, &PROFILE] };
+pub static CATALOGS: FileFormat = FileFormat { page: PAGE, schema: SCHEMA, levels: &[&CATALOG, &PROFILE] };
 
 const PAGE: &str = "docs/workflow-reference.md";
 const SCHEMA: Option<&str> = Some("unstuck check --schema");
 
-const fn inert(name: &'static str, kind: Kind) -> Key {
+const fn inert(name: &'static str, kind: KeyType) -> Key {
     optional(name, kind, "none", "")
 }
 
@@ -42,33 +42,35 @@ pub const RESERVED_STEPS: &[&str] = &[
 pub const RESERVED_ARTIFACTS: &[&str] =
     &["_meta.json", "_resolved.json", "_convergence", "_stall", "_management"];
 
-const WORKER: Kind = Kind::Word(WORKERS);
-const CAPABILITY_LIST: Kind = Kind::List(&Kind::Word(CAPABILITIES));
-const SOME_CAPABILITIES: Kind = Kind::Some(&Kind::Word(CAPABILITIES));
-const TEXT_LIST: Kind = Kind::List(&Kind::AnyText);
-const NAME_LIST: Kind = Kind::List(&Kind::Text);
-const PATTERN_LIST: Kind = Kind::List(&Kind::Pattern);
+const WORKER: KeyType = KeyType::Word(WORKERS);
+const CAPABILITY_LIST: KeyType = KeyType::List(&KeyType::Word(CAPABILITIES));
+const SOME_CAPABILITIES: KeyType = KeyType::Some(&KeyType::Word(CAPABILITIES));
+const TEXT_LIST: KeyType = KeyType::List(&KeyType::AnyText);
+const NAME_LIST: KeyType = KeyType::List(&KeyType::Text);
+const PATTERN_LIST: KeyType = KeyType::List(&KeyType::Pattern);
 /// A duration.
-pub const SPAN: Kind = Kind::Scalar(&Scalar {
+pub const SPAN: KeyType = KeyType::Scalar(&Scalar {
     name: "duration",
     expected: "a duration such as \"90s\" or \"1h30m\"",
     schema: r#"{"type": "string", "pattern": "^\\s*([0-9]+(h|m|s|ms))+\\s*$", "not": {"pattern": "^[^1-9]*$"}}"#,
     samples: ["1s", "2s"],
     check: |kind| match kind {
-        node::Kind::Text(text) => text.parse::<Millis>().map(drop).map_err(|error| Some(error.to_string())),
+        node::NodeKind::Text(text) => {
+            text.parse::<Millis>().map(drop).map_err(|error| Some(error.to_string()))
+        }
         _ => Err(None),
     },
 });
 /// An amount of money above zero.
-const USD: Kind = Kind::Scalar(&Scalar {
+const USD: KeyType = KeyType::Scalar(&Scalar {
     name: "US dollars",
     expected: "an amount of US dollars above 0, such as 2.50",
     schema: r#"{"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^\\$?[0-9]+(\\.[0-9]{1,6})?$"}]}"#,
     samples: ["1", "2"],
-    check: |kind| kind.scalar().and_then(cost::micro_usd).filter(|it| *it > 0).map(drop).ok_or(None),
+    check: |kind| kind.scalar().and_then(cost::micro_usd).filter(|amount| *amount > 0).map(drop).ok_or(None),
 });
-const ACTIVITY: Kind = Kind::Word(&["worker_event", "any_event", "probe_only"]);
-const ERROR_CLASS: Kind = Kind::Word(&[
+const ACTIVITY: KeyType = KeyType::Word(&["worker_event", "any_event", "probe_only"]);
+const ERROR_CLASS: KeyType = KeyType::Word(&[
     "RETRYABLE_TRANSIENT",
     "RETRYABLE_NETWORK",
     "RETRYABLE_SERVICE",
@@ -81,109 +83,109 @@ const ERROR_CLASS: Kind = Kind::Word(&[
 
 /// Keys of the top level.
 pub static WORKFLOW: KeyContext = KeyContext { title: "the top level", definition: "workflow", format: &WORKFLOWS, is_inert: false, keys: &[
-    required("name", Kind::Text, "Shown to people."),
-    optional("description", Kind::Text, "none", "Shown to people."),
-    required("version", Kind::Version, "Exactly `\"1\"`, in quotes."),
+    required("name", KeyType::Text, "Shown to people."),
+    optional("description", KeyType::Text, "none", "Shown to people."),
+    required("version", KeyType::Version, "Exactly `\"1\"`, in quotes."),
     required("timeout", SPAN, "Bound of the whole run. When it ends, running steps are CANCELLED and waiting ones SKIPPED."),
-    optional("concurrency", Kind::Whole(1), "unlimited", "How many steps run at the same time."),
-    optional("context_dir", Kind::FreePath, "`context`", "Where artifacts and views of the run go, from the workspace root. Made with a `.gitignore` that hides it; in a folder that is there, what else is in it is the user's."),
-    optional("create_branch", Kind::Flag, "`false`", "The workflow itself moves to a work branch."),
+    optional("concurrency", KeyType::Whole(1), "unlimited", "How many steps run at the same time."),
+    optional("context_dir", KeyType::FreePath, "`context`", "Where artifacts and views of the run go, from the workspace root. Made with a `.gitignore` that hides it; in a folder that is there, what else is in it is the user's."),
+    optional("create_branch", KeyType::Flag, "`false`", "The workflow itself moves to a work branch."),
     optional(
         "branch_transition_step",
-        Kind::Text,
+        KeyType::Text,
         "`branch`, if there is such a step",
         "After this step has succeeded, its branch is the expected one. Only counts with `create_branch: true`.",
     ),
-    optional("expected_work_branch", Kind::Text, "branch at start", "On another branch the run is refused."),
-    required("steps", Kind::Steps(&STEP, RESERVED_STEPS), "The steps by their names, at least one."),
-    optional("weather", Kind::Word(&["wait", "stop"]), "`wait`", "What to do when the service of a worker is limited or out of order: wait and try again, which costs no iteration, or end the step.").ours(),
+    optional("expected_work_branch", KeyType::Text, "branch at start", "On another branch the run is refused."),
+    required("steps", KeyType::Steps(&STEP, RESERVED_STEPS), "The steps by their names, at least one."),
+    optional("weather", KeyType::Word(&["wait", "stop"]), "`wait`", "What to do when the service of a worker is limited or out of order: wait and try again, which costs no iteration, or end the step.").ours(),
     optional("outage_budget", SPAN, "`26h`", "How long a run waits for such services in all.").ours(),
     optional("max_usd", USD, "none", "Most money that the run may spend; see docs/money.md.").ours(),
-    optional("max_tokens", Kind::Whole(1), "none", "Most tokens that the run may use, of every kind together.").ours(),
-    optional("notify", Kind::Text, "none", "A command that is run once when the run has ended, and reads a summary as JSON on standard input; see docs/notify.md.").ours(),
-    optional("workers", Kind::Named(&workers::CLIENT), "none", "Clients by name, beside those that are built in; see docs/workers.md.").ours(),
-    optional("steps_registry", Kind::Path, "none", "A steps registry, from the workspace root; see docs/registry.md.").ours(),
-    optional("sentinel", Kind::Map(&SENTINEL), "none", "Accepted, not run yet."),
-    optional("management", Kind::Map(&MANAGEMENT), "none", "Accepted, not run yet."),
-    optional("agents", Kind::Map(&AGENTS), "none", "Accepted, not run yet. Profiles of agents stand in an agent catalog, a file of its own."),
+    optional("max_tokens", KeyType::Whole(1), "none", "Most tokens that the run may use, of every kind together.").ours(),
+    optional("notify", KeyType::Text, "none", "A command that is run once when the run has ended, and reads a summary as JSON on standard input; see docs/notify.md.").ours(),
+    optional("workers", KeyType::Named(&workers::CLIENT), "none", "Clients by name, beside those that are built in; see docs/workers.md.").ours(),
+    optional("steps_registry", KeyType::Path, "none", "A steps registry, from the workspace root; see docs/registry.md.").ours(),
+    optional("sentinel", KeyType::Map(&SENTINEL), "none", "Accepted, not run yet."),
+    optional("management", KeyType::Map(&MANAGEMENT), "none", "Accepted, not run yet."),
+    optional("agents", KeyType::Map(&AGENTS), "none", "Accepted, not run yet. Profiles of agents stand in an agent catalog, a file of its own."),
 ] };
 
 /// Keys of a step.
 pub static STEP: KeyContext = KeyContext { title: "a step", definition: "step", format: &WORKFLOWS, is_inert: false, keys: &[
-    optional("description", Kind::Text, "none", "Shown to people."),
-    optional("agent", Kind::Text, "none", "A profile of the agent catalog; it fills what the step leaves out.").worker(),
+    optional("description", KeyType::Text, "none", "Shown to people."),
+    optional("agent", KeyType::Text, "none", "A profile of the agent catalog; it fills what the step leaves out.").worker(),
     optional("worker", WORKER, "required, or from the agent", "Who does the work.").worker(),
-    optional("instructions", Kind::Text, "required, or from the agent", "The prompt; for CUSTOM the script. Any length.").worker(),
-    optional("command", Kind::Text, "required for COMMAND", "A shell command line that reads the prompt on standard input and prints its answer. Only for COMMAND.").worker().ours(),
-    optional("client", Kind::Text, "required for CLIENT", "The client, by the name of its description: a built-in one such as `gemini`, or one of your own.").worker().ours(),
+    optional("instructions", KeyType::Text, "required, or from the agent", "The prompt; for CUSTOM the script. Any length.").worker(),
+    optional("command", KeyType::Text, "required for COMMAND", "A shell command line that reads the prompt on standard input and prints its answer. Only for COMMAND.").worker().ours(),
+    optional("client", KeyType::Text, "required for CLIENT", "The client, by the name of its description: a built-in one such as `gemini`, or one of your own.").worker().ours(),
     optional("fallback", NAME_LIST, "`[]`", "Clients that take over, one after the other, while the service of the one before is limited or out of order.").worker().ours(),
-    optional("wrap", Kind::Text, "none", "A command line that the worker is run by, such as `docker run ...`; if that fails, nothing is run without it.").worker().ours(),
-    optional("wrap_checks", Kind::Flag, "`true`", "Run the commands of the check and of the validators by `wrap`, too: they run what the worker wrote.").worker().ours(),
-    optional("isolated", Kind::Flag, "`false`", "Keep the client from the configuration of the user, where it can be.").worker().ours(),
-    optional("session", Kind::Word(&["fresh", "continue"]), "`fresh`", "Whether an iteration goes on with the conversation of the one before, where the client can do that.").worker().ours(),
+    optional("wrap", KeyType::Text, "none", "A command line that the worker is run by, such as `docker run ...`; if that fails, nothing is run without it.").worker().ours(),
+    optional("wrap_checks", KeyType::Flag, "`true`", "Run the commands of the check and of the validators by `wrap`, too: they run what the worker wrote.").worker().ours(),
+    optional("isolated", KeyType::Flag, "`false`", "Keep the client from the configuration of the user, where it can be.").worker().ours(),
+    optional("session", KeyType::Word(&["fresh", "continue"]), "`fresh`", "Whether an iteration goes on with the conversation of the one before, where the client can do that.").worker().ours(),
     optional("capabilities", SOME_CAPABILITIES, "required, or from the agent; optional for COMMAND", "What the worker may do.").worker(),
     optional("defaultArgs", TEXT_LIST, "`[]`", "Extra arguments for the command line of the worker.").worker(),
-    optional("model", Kind::Text, "none", "Passed on to the worker.").worker(),
-    optional("variant", Kind::Text, "none", "Effort; only for OPENCODE.").worker(),
-    optional("workspace", Kind::Path, "`.`", "Working folder, from the workspace root.").worker(),
+    optional("model", KeyType::Text, "none", "Passed on to the worker.").worker(),
+    optional("variant", KeyType::Text, "none", "Effort; only for OPENCODE.").worker(),
+    optional("workspace", KeyType::Path, "`.`", "Working folder, from the workspace root.").worker(),
     optional("depends_on", NAME_LIST, "`[]`", "Steps that must have ended before."),
-    optional("inputs", Kind::List(&Kind::Map(&INPUT)), "`[]`", "Artifacts of those steps that are copied into the workspace before every attempt."),
-    optional("outputs", Kind::List(&Kind::Map(&OUTPUT)), "`[]`", "Files that become artifacts after the work, of up to 2 GiB and 500,000 files each.").worker(),
+    optional("inputs", KeyType::List(&KeyType::Map(&INPUT)), "`[]`", "Artifacts of those steps that are copied into the workspace before every attempt."),
+    optional("outputs", KeyType::List(&KeyType::Map(&OUTPUT)), "`[]`", "Files that become artifacts after the work, of up to 2 GiB and 500,000 files each.").worker(),
     optional("timeout", SPAN, "`24h`", "Bound of one attempt of the worker, never beyond that of the run."),
     optional("idle_timeout", SPAN, "`30m`", "How long a worker or check may do nothing: no output, no processor time, no change of a file. After a written verdict, or a prompt for input, a minute is enough.").ours(),
-    optional("max_retries", Kind::Whole(0), "0", "Retries per iteration with `on_failure: retry`."),
-    optional("max_steps", Kind::Whole(1), "none", "Bound of turns, where the client has one.").worker(),
+    optional("max_retries", KeyType::Whole(0), "0", "Retries per iteration with `on_failure: retry`."),
+    optional("max_steps", KeyType::Whole(1), "none", "Bound of turns, where the client has one.").worker(),
     optional("max_command_time", SPAN, "none", "Not run yet: no worker offers it.").worker(),
-    optional("completion_check", Kind::Map(&CHECK), "none", "What is asked after the work; makes the step a loop."),
-    optional("max_iterations", Kind::Whole(2), "required with a check", "Bound of the loop."),
-    optional("on_iterations_exhausted", Kind::Word(&["abort", "continue"]), "`abort`", "What the end of the last iteration means: the step has FAILED, or it is INCOMPLETE and the run goes on."),
-    optional("on_failure", Kind::Word(&["abort", "retry", "continue"]), "`abort`", "What a failed worker means: steps that depend on it are skipped, it is tried again first, or they run all the same."),
-    optional("require_change", Kind::Flag, "`false`", "COMPLETE needs a change of the workspace since the step began. No other step runs meanwhile.").ours(),
-    optional("prompt_template", Kind::Text, "that of docs/prompts.md", "How the prompt is put together: a text with the placeholders `{{task}}`, `{{findings}}` and others.").worker().ours(),
-    optional("convergence", Kind::Map(&CONVERGENCE), "off", "When to change the strategy, and when to stop."),
-    optional("stall", Kind::Map(&STALL), "none", "What a silent worker is up to, and when that is a stall."),
-    optional("management", Kind::Map(&STEP_MANAGEMENT), "none", "Accepted, not run yet."),
-    optional("workflow", Kind::Path, "required for a subworkflow step", "Child file, from the folder of this file.").subworkflow(),
-    optional("exports", Kind::List(&Kind::Map(&EXPORT)), "`[]`", "Artifacts of the child that become artifacts of the step.").subworkflow(),
-    optional("exports_mode", Kind::Word(&["merge", "replace"]), "`replace` with a check, else `merge`", "Whether exports join or replace earlier ones.").subworkflow(),
-    optional("bubble_subworkflow_events", Kind::Flag, "`false`", "Show the steps of the child as `<prefix>/<child step>`.").subworkflow(),
-    optional("subworkflow_event_prefix", Kind::Text, "`auto`: the name of the step", "That prefix.").subworkflow(),
-    optional("completion_conditions", Kind::List(&Kind::TextOr(&CONDITION)), "`[]`", "Validators that must hold after the work: those of the steps registry, and built-in ones (docs/validators.md).").ours(),
-    optional("registry_step", Kind::TextOr(&REGISTRY_STEP), "none", "A whole configuration from the steps registry: prompts, conditions, the form of the answer, a closer.").ours(),
-    optional("output_schema", Kind::Text, "none", "What the answer of the worker has to be: JSON that meets the schema `FILE#NAME`, from the workspace; `FILE` alone is the whole file (docs/answers.md).").worker().ours(),
-    optional("stop_at_first", Kind::Flag, "`false`", "The first condition that does not hold ends the asking; else all are asked.").ours(),
+    optional("completion_check", KeyType::Map(&CHECK), "none", "What is asked after the work; makes the step a loop."),
+    optional("max_iterations", KeyType::Whole(2), "required with a check", "Bound of the loop."),
+    optional("on_iterations_exhausted", KeyType::Word(&["abort", "continue"]), "`abort`", "What the end of the last iteration means: the step has FAILED, or it is INCOMPLETE and the run goes on."),
+    optional("on_failure", KeyType::Word(&["abort", "retry", "continue"]), "`abort`", "What a failed worker means: steps that depend on it are skipped, it is tried again first, or they run all the same."),
+    optional("require_change", KeyType::Flag, "`false`", "COMPLETE needs a change of the workspace since the step began. No other step runs meanwhile.").ours(),
+    optional("prompt_template", KeyType::Text, "that of docs/prompts.md", "How the prompt is put together: a text with the placeholders `{{task}}`, `{{findings}}` and others.").worker().ours(),
+    optional("convergence", KeyType::Map(&CONVERGENCE), "off", "When to change the strategy, and when to stop."),
+    optional("stall", KeyType::Map(&STALL), "none", "What a silent worker is up to, and when that is a stall."),
+    optional("management", KeyType::Map(&STEP_MANAGEMENT), "none", "Accepted, not run yet."),
+    optional("workflow", KeyType::Path, "required for a subworkflow step", "Child file, from the folder of this file.").subworkflow(),
+    optional("exports", KeyType::List(&KeyType::Map(&EXPORT)), "`[]`", "Artifacts of the child that become artifacts of the step.").subworkflow(),
+    optional("exports_mode", KeyType::Word(&["merge", "replace"]), "`replace` with a check, else `merge`", "Whether exports join or replace earlier ones.").subworkflow(),
+    optional("bubble_subworkflow_events", KeyType::Flag, "`false`", "Show the steps of the child as `<prefix>/<child step>`.").subworkflow(),
+    optional("subworkflow_event_prefix", KeyType::Text, "`auto`: the name of the step", "That prefix.").subworkflow(),
+    optional("completion_conditions", KeyType::List(&KeyType::TextOr(&CONDITION)), "`[]`", "Validators that must hold after the work: those of the steps registry, and built-in ones (docs/validators.md).").ours(),
+    optional("registry_step", KeyType::TextOr(&REGISTRY_STEP), "none", "A whole configuration from the steps registry: prompts, conditions, the form of the answer, a closer.").ours(),
+    optional("output_schema", KeyType::Text, "none", "What the answer of the worker has to be: JSON that meets the schema `FILE#NAME`, from the workspace; `FILE` alone is the whole file (docs/answers.md).").worker().ours(),
+    optional("stop_at_first", KeyType::Flag, "`false`", "The first condition that does not hold ends the asking; else all are asked.").ours(),
 ] };
 
 /// Keys of completion_check.
 pub static CHECK: KeyContext = KeyContext { title: "completion_check", definition: "completion_check", format: &WORKFLOWS, is_inert: false, keys: &[
-    optional("agent", Kind::Text, "none", "A profile of the agent catalog; it fills what the check leaves out."),
+    optional("agent", KeyType::Text, "none", "A profile of the agent catalog; it fills what the check leaves out."),
     optional("worker", WORKER, "required, or from the agent", "Who checks. With CUSTOM the exit code is the verdict; any other is an agent check."),
-    optional("instructions", Kind::Text, "required, or from the agent", "The prompt; for CUSTOM the script. May hold `{{completion_check_id}}`."),
-    optional("command", Kind::Text, "required for COMMAND", "As in a step.").ours(),
-    optional("client", Kind::Text, "required for CLIENT", "As in a step.").ours(),
+    optional("instructions", KeyType::Text, "required, or from the agent", "The prompt; for CUSTOM the script. May hold `{{completion_check_id}}`."),
+    optional("command", KeyType::Text, "required for COMMAND", "As in a step.").ours(),
+    optional("client", KeyType::Text, "required for CLIENT", "As in a step.").ours(),
     optional("fallback", NAME_LIST, "`[]`", "As in a step.").ours(),
-    optional("wrap", Kind::Text, "none", "As in a step.").ours(),
-    optional("isolated", Kind::Flag, "`false`", "As in a step.").ours(),
+    optional("wrap", KeyType::Text, "none", "As in a step.").ours(),
+    optional("isolated", KeyType::Flag, "`false`", "As in a step.").ours(),
     optional("capabilities", SOME_CAPABILITIES, "required, or from the agent; optional for COMMAND", "What the checker may do."),
     optional("defaultArgs", TEXT_LIST, "`[]`", "Extra arguments for the command line of the worker."),
-    optional("model", Kind::Text, "none", "Passed on to the worker."),
-    optional("variant", Kind::Text, "none", "Effort; only for OPENCODE."),
+    optional("model", KeyType::Text, "none", "Passed on to the worker."),
+    optional("variant", KeyType::Text, "none", "Effort; only for OPENCODE."),
     optional("timeout", SPAN, "`timeout` of the step / 4, else of the workflow / 4, at least 1 s", "Bound of one check."),
-    optional("decision_file", Kind::File, "required unless CUSTOM; `.unstuck/{{completion_check_id}}.json` with `claim`", "Where the verdict is written, from the workspace root; may hold `{{completion_check_id}}`."),
-    optional("claim", Kind::Flag, "`false`", "The worker itself gives the verdict; no further process runs. Then only `decision_file` and `max_parse_failures` may stand beside it.").ours(),
-    optional("max_parse_failures", Kind::Whole(1), "3", "So many checks in a row without a readable verdict end the step.").ours(),
-    optional("commands", Kind::Some(&Kind::TextOr(&COMMAND)), "none", "Command lines that are run instead of a worker, one after the other, all of them; what fails is read from their output. Text is short for `{run: TEXT}`.").ours(),
-    optional("observations", Kind::Whole(1), "1", "How often a failing entry of `commands` is run; what does not fail each time is flaky, and counts for nothing.").ours(),
-    optional("baseline", Kind::Word(&["off", "report", "gate"]), "`off`; `gate` with a gate `no_new_failures`", "Run `commands` before the first iteration, on a clean checkout of the commit: to show what fails, or also to let no fewer tests through.").ours(),
-    optional("stall", Kind::Map(&STALL), "none", "Accepted, not run yet."),
+    optional("decision_file", KeyType::File, "required unless CUSTOM; `.unstuck/{{completion_check_id}}.json` with `claim`", "Where the verdict is written, from the workspace root; may hold `{{completion_check_id}}`."),
+    optional("claim", KeyType::Flag, "`false`", "The worker itself gives the verdict; no further process runs. Then only `decision_file` and `max_parse_failures` may stand beside it.").ours(),
+    optional("max_parse_failures", KeyType::Whole(1), "3", "So many checks in a row without a readable verdict end the step.").ours(),
+    optional("commands", KeyType::Some(&KeyType::TextOr(&COMMAND)), "none", "Command lines that are run instead of a worker, one after the other, all of them; what fails is read from their output. Text is short for `{run: TEXT}`.").ours(),
+    optional("observations", KeyType::Whole(1), "1", "How often a failing entry of `commands` is run; what does not fail each time is flaky, and counts for nothing.").ours(),
+    optional("baseline", KeyType::Word(&["off", "report", "gate"]), "`off`; `gate` with a gate `no_new_failures`", "Run `commands` before the first iteration, on a clean checkout of the commit: to show what fails, or also to let no fewer tests through.").ours(),
+    optional("stall", KeyType::Map(&STALL), "none", "Accepted, not run yet."),
 ] };
 
 /// Keys of an entry of completion_check.commands.
 pub static COMMAND: KeyContext = KeyContext { title: "an entry of completion_check.commands", definition: "command", format: &WORKFLOWS, is_inert: false, keys: &[
-    required("run", Kind::Text, "The command line, run by `bash -c` in the root of the workspace.").ours(),
+    required("run", KeyType::Text, "The command line, run by `bash -c` in the root of the workspace.").ours(),
     optional(
         "gate",
-        Kind::Word(&["pass", "no_new_failures"]),
+        KeyType::Word(&["pass", "no_new_failures"]),
         "`pass`",
         "It has to exit with 0; or to show no failure that the baseline did not have.",
     )
@@ -199,23 +201,23 @@ pub static COMMAND: KeyContext = KeyContext { title: "an entry of completion_che
 
 /// Keys of convergence.
 pub static CONVERGENCE: KeyContext = KeyContext { title: "convergence", definition: "convergence", format: &WORKFLOWS, is_inert: false, keys: &[
-    optional("enabled", Kind::Flag, "`false`", "Nothing of this happens without it."),
-    optional("stall_threshold", Kind::Whole(1), "2", "Iterations without progress that raise the stage."),
+    optional("enabled", KeyType::Flag, "`false`", "Nothing of this happens without it."),
+    optional("stall_threshold", KeyType::Whole(1), "2", "Iterations without progress that raise the stage."),
     optional(
         "max_stage",
-        Kind::Whole(1),
+        KeyType::Whole(1),
         "3",
         "The highest stage. Stage 1 is normal work, 2 and above ask for a minimal fix.",
     ),
     optional(
         "fail_on_max_stage",
-        Kind::Flag,
+        KeyType::Flag,
         "`true`",
         "Reaching `max_stage` stops the step with a diagnosis.",
     ),
     optional(
         "stages",
-        Kind::List(&Kind::Map(&STAGE_OVERLAY)),
+        KeyType::List(&KeyType::Map(&STAGE_OVERLAY)),
         "`[]`",
         "Text that a stage adds to the prompt.",
     ),
@@ -226,17 +228,17 @@ pub static CONVERGENCE: KeyContext = KeyContext { title: "convergence", definiti
         "`[]`",
         "Not looked at; nor are the context folder (but for what the user has in it), `.roboppi-loop/**` and `.git/**`.",
     ),
-    optional("diff_base_ref", Kind::Commit, "commit at the start of the step", "Compare with this commit."),
+    optional("diff_base_ref", KeyType::Commit, "commit at the start of the step", "Compare with this commit."),
     optional(
         "diff_base_ref_file",
-        Kind::Path,
+        KeyType::Path,
         "none",
         "A file whose first line is that commit; used when `diff_base_ref` is absent.",
     ),
-    optional("max_changed_files", Kind::Whole(1), "none", "How many files may change."),
+    optional("max_changed_files", KeyType::Whole(1), "none", "How many files may change."),
     optional(
         "max_changed_lines",
-        Kind::Whole(1),
+        KeyType::Whole(1),
         "none",
         "How many lines may be added and removed, together. Binary files have none.",
     )
@@ -250,14 +252,14 @@ pub static CONVERGENCE: KeyContext = KeyContext { title: "convergence", definiti
     .ours(),
     optional(
         "revert_out_of_scope",
-        Kind::Flag,
+        KeyType::Flag,
         "`false`",
         "From stage 2 on, what was changed outside of the scope is put back after the work.",
     )
     .ours(),
     optional(
         "diagnose_with",
-        Kind::Map(&DIAGNOSIS),
+        KeyType::Map(&DIAGNOSIS),
         "none",
         "A worker that is run once before the step ends as stuck: it says why, and nothing that it changes stays.",
     )
@@ -267,16 +269,16 @@ pub static CONVERGENCE: KeyContext = KeyContext { title: "convergence", definiti
 #[rustfmt::skip] // A key reads best in one line.
 /// Keys of convergence.diagnose_with.
 pub static DIAGNOSIS: KeyContext = KeyContext { title: "convergence.diagnose_with", definition: "diagnosis", format: &WORKFLOWS, is_inert: false, keys: &[
-    optional("agent", Kind::Text, "none", "A profile of the agent catalog; it fills what is left out here.").ours(),
+    optional("agent", KeyType::Text, "none", "A profile of the agent catalog; it fills what is left out here.").ours(),
     optional("worker", WORKER, "required, or from the agent", "Who looks for the cause.").ours(),
-    optional("instructions", Kind::Text, "none; required for CUSTOM", "What it is asked besides; for CUSTOM the script.").ours(),
-    optional("command", Kind::Text, "required for COMMAND", "As in a step.").ours(),
-    optional("client", Kind::Text, "required for CLIENT", "As in a step.").ours(),
-    optional("wrap", Kind::Text, "none", "As in a step.").ours(),
-    optional("isolated", Kind::Flag, "`false`", "As in a step.").ours(),
+    optional("instructions", KeyType::Text, "none; required for CUSTOM", "What it is asked besides; for CUSTOM the script.").ours(),
+    optional("command", KeyType::Text, "required for COMMAND", "As in a step.").ours(),
+    optional("client", KeyType::Text, "required for CLIENT", "As in a step.").ours(),
+    optional("wrap", KeyType::Text, "none", "As in a step.").ours(),
+    optional("isolated", KeyType::Flag, "`false`", "As in a step.").ours(),
     optional("defaultArgs", TEXT_LIST, "`[]`", "Extra arguments for the command line of the worker.").ours(),
-    optional("model", Kind::Text, "none", "Passed on to the worker.").ours(),
-    optional("variant", Kind::Text, "none", "Passed on to the worker.").ours(),
+    optional("model", KeyType::Text, "none", "Passed on to the worker.").ours(),
+    optional("variant", KeyType::Text, "none", "Passed on to the worker.").ours(),
 ] };
 
 /// Keys of an entry of convergence.stages.
@@ -286,8 +288,8 @@ pub static STAGE_OVERLAY: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: false,
     keys: &[
-        required("stage", Kind::Whole(2), "The stage; each at most once."),
-        optional("append_instructions", Kind::AnyText, "none", "The text."),
+        required("stage", KeyType::Whole(2), "The stage; each at most once."),
+        optional("append_instructions", KeyType::AnyText, "none", "The text."),
     ],
 };
 
@@ -298,11 +300,11 @@ pub static INPUT: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: false,
     keys: &[
-        required("from", Kind::Text, "A step of `depends_on`."),
-        required("artifact", Kind::Segment(&[]), "One of its artifacts."),
+        required("from", KeyType::Text, "A step of `depends_on`."),
+        required("artifact", KeyType::Segment(&[]), "One of its artifacts."),
         optional(
             "as",
-            Kind::Segment(&[]),
+            KeyType::Segment(&[]),
             "the artifact's name",
             "The folder it is copied to, from the workspace root.",
         ),
@@ -316,9 +318,9 @@ pub static OUTPUT: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: false,
     keys: &[
-        required("name", Kind::Segment(RESERVED_ARTIFACTS), "Name of the artifact; unique in the step."),
-        required("path", Kind::Path, "File or folder, from the workspace root."),
-        optional("type", Kind::AnyText, "none", "Free text."),
+        required("name", KeyType::Segment(RESERVED_ARTIFACTS), "Name of the artifact; unique in the step."),
+        required("path", KeyType::Path, "File or folder, from the workspace root."),
+        optional("type", KeyType::AnyText, "none", "Free text."),
     ],
 };
 
@@ -329,11 +331,11 @@ pub static EXPORT: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: false,
     keys: &[
-        required("from", Kind::Text, "A step of the child."),
-        required("artifact", Kind::Segment(&[]), "One of its artifacts."),
+        required("from", KeyType::Text, "A step of the child."),
+        required("artifact", KeyType::Segment(&[]), "One of its artifacts."),
         optional(
             "as",
-            Kind::Segment(RESERVED_ARTIFACTS),
+            KeyType::Segment(RESERVED_ARTIFACTS),
             "the artifact's name",
             "Name of the artifact of this step; unique in it.",
         ),
@@ -347,8 +349,8 @@ pub static CONDITION: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: false,
     keys: &[
-        required("validator", Kind::Text, "Name of a validator.").ours(),
-        optional("params", Kind::Open, "none", "Its parameters.").ours(),
+        required("validator", KeyType::Text, "Name of a validator.").ours(),
+        optional("params", KeyType::Open, "none", "Its parameters.").ours(),
     ],
 };
 
@@ -359,8 +361,8 @@ pub static REGISTRY_STEP: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: false,
     keys: &[
-        required("name", Kind::Text, "Name of a step in the registry.").ours(),
-        optional("uv", Kind::Texts, "none", "Variables for its prompts.").ours(),
+        required("name", KeyType::Text, "Name of a step in the registry.").ours(),
+        optional("uv", KeyType::Texts, "none", "Variables for its prompts.").ours(),
     ],
 };
 
@@ -371,9 +373,9 @@ pub static SENTINEL: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: true,
     keys: &[
-        inert("enabled", Kind::Flag),
-        inert("telemetry", Kind::Map(&TELEMETRY)),
-        inert("defaults", Kind::Map(&SENTINEL_DEFAULTS)),
+        inert("enabled", KeyType::Flag),
+        inert("telemetry", KeyType::Map(&TELEMETRY)),
+        inert("defaults", KeyType::Map(&SENTINEL_DEFAULTS)),
     ],
 };
 
@@ -384,9 +386,9 @@ pub static TELEMETRY: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: true,
     keys: &[
-        inert("events_file", Kind::Path),
-        inert("state_file", Kind::Path),
-        inert("include_worker_output", Kind::Flag),
+        inert("events_file", KeyType::Path),
+        inert("state_file", KeyType::Path),
+        inert("include_worker_output", KeyType::Flag),
     ],
 };
 
@@ -399,7 +401,7 @@ pub static SENTINEL_DEFAULTS: KeyContext = KeyContext {
     keys: &[
         inert("no_output_timeout", SPAN),
         inert("activity_source", ACTIVITY),
-        inert("interrupt", Kind::Map(&INTERRUPT)),
+        inert("interrupt", KeyType::Map(&INTERRUPT)),
     ],
 };
 
@@ -409,7 +411,7 @@ pub static INTERRUPT: KeyContext = KeyContext {
     definition: "interrupt",
     format: &WORKFLOWS,
     is_inert: true,
-    keys: &[inert("strategy", Kind::Word(&["cancel"]))],
+    keys: &[inert("strategy", KeyType::Word(&["cancel"]))],
 };
 
 const NOT_RUN: &str = "Accepted, not run yet.";
@@ -421,26 +423,31 @@ pub static STALL: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: false,
     keys: &[
-        optional("enabled", Kind::Flag, "`true`", "Nothing of this happens with `false`."),
+        optional("enabled", KeyType::Flag, "`true`", "Nothing of this happens with `false`."),
         optional("no_output_timeout", SPAN, "none", "Accepted, not run yet: see `idle_timeout`."),
         optional("activity_source", ACTIVITY, "none", NOT_RUN),
-        optional("probe", Kind::Map(&PROBE), "none", "A command that knows what a silent worker is up to."),
-        optional("on_stall", Kind::Map(&ON_STALL), "none", NOT_RUN),
-        optional("on_terminal", Kind::Map(&ON_STALL), "none", NOT_RUN),
+        optional(
+            "probe",
+            KeyType::Map(&PROBE),
+            "none",
+            "A command that knows what a silent worker is up to.",
+        ),
+        optional("on_stall", KeyType::Map(&ON_STALL), "none", NOT_RUN),
+        optional("on_terminal", KeyType::Map(&ON_STALL), "none", NOT_RUN),
     ],
 };
 
 #[rustfmt::skip] // A key reads best in one line.
 /// Keys of stall.probe.
 pub static PROBE: KeyContext = KeyContext { title: "stall.probe", definition: "probe", format: &WORKFLOWS, is_inert: false, keys: &[
-    optional("command", Kind::Text, "none", "Run by `sh -c` in the working folder of the worker. The first word that it prints, or else its exit code, says `progressing` (0), `stalled` (1) or `terminal` (2). Where both say something the milder counts. Another exit code says nothing, nor does 1 or 2 with a complaint on standard error and none of the words."),
+    optional("command", KeyType::Text, "none", "Run by `sh -c` in the working folder of the worker. The first word that it prints, or else its exit code, says `progressing` (0), `stalled` (1) or `terminal` (2). Where both say something the milder counts. Another exit code says nothing, nor does 1 or 2 with a complaint on standard error and none of the words."),
     optional("interval", SPAN, "`60s`", "How long the worker is silent before it is asked, and between two times."),
     optional("timeout", SPAN, "`10s`", "How long the command may take; longer is no answer."),
-    optional("stall_threshold", Kind::Whole(1), "2", "So many times in a row it has to say `stalled` before the worker is ended; `terminal` ends it at once."),
-    optional("capture_stderr", Kind::Flag, "none", NOT_RUN),
-    optional("require_zero_exit", Kind::Flag, "none", NOT_RUN),
-    optional("on_probe_error", Kind::Word(&["ignore", "stall", "terminal"]), "none", NOT_RUN),
-    optional("probe_error_threshold", Kind::Whole(1), "none", NOT_RUN),
+    optional("stall_threshold", KeyType::Whole(1), "2", "So many times in a row it has to say `stalled` before the worker is ended; `terminal` ends it at once."),
+    optional("capture_stderr", KeyType::Flag, "none", NOT_RUN),
+    optional("require_zero_exit", KeyType::Flag, "none", NOT_RUN),
+    optional("on_probe_error", KeyType::Word(&["ignore", "stall", "terminal"]), "none", NOT_RUN),
+    optional("probe_error_threshold", KeyType::Whole(1), "none", NOT_RUN),
 ] };
 
 /// Keys of stall.on_stall and stall.on_terminal.
@@ -450,10 +457,10 @@ pub static ON_STALL: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: true,
     keys: &[
-        inert("action", Kind::Word(&["interrupt", "fail", "ignore"])),
+        inert("action", KeyType::Word(&["interrupt", "fail", "ignore"])),
         inert("error_class", ERROR_CLASS),
-        inert("fingerprint_prefix", Kind::AnyText),
-        inert("as_incomplete", Kind::Flag),
+        inert("fingerprint_prefix", KeyType::AnyText),
+        inert("as_incomplete", KeyType::Flag),
     ],
 };
 
@@ -464,11 +471,11 @@ pub static MANAGEMENT: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: true,
     keys: &[
-        inert("enabled", Kind::Flag),
-        inert("agent", Kind::Map(&MANAGEMENT_AGENT)),
-        inert("hooks", Kind::Map(&HOOKS)),
+        inert("enabled", KeyType::Flag),
+        inert("agent", KeyType::Map(&MANAGEMENT_AGENT)),
+        inert("hooks", KeyType::Map(&HOOKS)),
         inert("periodic_interval", SPAN),
-        inert("max_consecutive_interventions", Kind::Whole(1)),
+        inert("max_consecutive_interventions", KeyType::Whole(1)),
         inert("min_remaining_time", SPAN),
     ],
 };
@@ -481,15 +488,15 @@ pub static MANAGEMENT_AGENT: KeyContext = KeyContext {
     is_inert: true,
     keys: &[
         inert("worker", WORKER),
-        inert("agent", Kind::Text),
-        inert("engine", Kind::Word(&["worker", "pi"])),
-        inert("model", Kind::Text),
+        inert("agent", KeyType::Text),
+        inert("engine", KeyType::Word(&["worker", "pi"])),
+        inert("model", KeyType::Text),
         inert("defaultArgs", TEXT_LIST),
         inert("capabilities", CAPABILITY_LIST),
         inert("timeout", SPAN),
-        inert("base_instructions", Kind::AnyText),
-        inert("workspace", Kind::Path),
-        inert("max_steps", Kind::Whole(1)),
+        inert("base_instructions", KeyType::AnyText),
+        inert("workspace", KeyType::Path),
+        inert("max_steps", KeyType::Whole(1)),
         inert("max_command_time", SPAN),
     ],
 };
@@ -501,12 +508,12 @@ pub static HOOKS: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: true,
     keys: &[
-        inert("pre_step", Kind::Flag),
-        inert("post_step", Kind::Flag),
-        inert("pre_check", Kind::Flag),
-        inert("post_check", Kind::Flag),
-        inert("on_stall", Kind::Flag),
-        inert("periodic", Kind::Flag),
+        inert("pre_step", KeyType::Flag),
+        inert("post_step", KeyType::Flag),
+        inert("pre_check", KeyType::Flag),
+        inert("post_check", KeyType::Flag),
+        inert("on_stall", KeyType::Flag),
+        inert("periodic", KeyType::Flag),
     ],
 };
 
@@ -517,14 +524,14 @@ pub static STEP_MANAGEMENT: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: true,
     keys: &[
-        inert("enabled", Kind::Flag),
-        inert("context_hint", Kind::AnyText),
-        inert("pre_step", Kind::Flag),
-        inert("post_step", Kind::Flag),
-        inert("pre_check", Kind::Flag),
-        inert("post_check", Kind::Flag),
-        inert("on_stall", Kind::Flag),
-        inert("periodic", Kind::Flag),
+        inert("enabled", KeyType::Flag),
+        inert("context_hint", KeyType::AnyText),
+        inert("pre_step", KeyType::Flag),
+        inert("post_step", KeyType::Flag),
+        inert("pre_check", KeyType::Flag),
+        inert("post_check", KeyType::Flag),
+        inert("on_stall", KeyType::Flag),
+        inert("periodic", KeyType::Flag),
     ],
 };
 
@@ -535,10 +542,10 @@ pub static AGENTS: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: true,
     keys: &[
-        inert("enabled", Kind::Flag),
-        inert("team_name", Kind::Text),
-        inert("members", Kind::Named(&MEMBER)),
-        inert("tasks", Kind::List(&Kind::Map(&TASK))),
+        inert("enabled", KeyType::Flag),
+        inert("team_name", KeyType::Text),
+        inert("members", KeyType::Named(&MEMBER)),
+        inert("tasks", KeyType::List(&KeyType::Map(&TASK))),
     ],
 };
 
@@ -548,7 +555,7 @@ pub static MEMBER: KeyContext = KeyContext {
     definition: "member",
     format: &WORKFLOWS,
     is_inert: true,
-    keys: &[inert("agent", Kind::Text), inert("role", Kind::Text)],
+    keys: &[inert("agent", KeyType::Text), inert("role", KeyType::Text)],
 };
 
 /// Keys of a task of agents.
@@ -558,13 +565,13 @@ pub static TASK: KeyContext = KeyContext {
     format: &WORKFLOWS,
     is_inert: true,
     keys: &[
-        inert("id", Kind::Text),
-        inert("title", Kind::Text),
-        inert("description", Kind::AnyText),
-        inert("assigned_to", Kind::Text),
+        inert("id", KeyType::Text),
+        inert("title", KeyType::Text),
+        inert("description", KeyType::AnyText),
+        inert("assigned_to", KeyType::Text),
         inert("depends_on", NAME_LIST),
         inert("tags", NAME_LIST),
-        inert("requires_plan_approval", Kind::Flag),
+        inert("requires_plan_approval", KeyType::Flag),
     ],
 };
 
@@ -575,8 +582,8 @@ pub static CATALOG: KeyContext = KeyContext {
     format: &CATALOGS,
     is_inert: false,
     keys: &[
-        required("version", Kind::Version, "Exactly `\"1\"`, in quotes."),
-        required("agents", Kind::Named(&PROFILE), "The profiles by their names."),
+        required("version", KeyType::Version, "Exactly `\"1\"`, in quotes."),
+        required("agents", KeyType::Named(&PROFILE), "The profiles by their names."),
     ],
 };
 
@@ -587,30 +594,30 @@ pub static PROFILE: KeyContext = KeyContext {
     format: &CATALOGS,
     is_inert: false,
     keys: &[
-        optional("description", Kind::Text, "none", "Shown to people."),
+        optional("description", KeyType::Text, "none", "Shown to people."),
         optional("worker", WORKER, "none", "As in a step."),
-        optional("command", Kind::Text, "none", "As in a step.").ours(),
+        optional("command", KeyType::Text, "none", "As in a step.").ours(),
         optional("defaultArgs", TEXT_LIST, "none", "As in a step."),
-        optional("model", Kind::Text, "none", "As in a step."),
-        optional("variant", Kind::Text, "none", "As in a step."),
+        optional("model", KeyType::Text, "none", "As in a step."),
+        optional("variant", KeyType::Text, "none", "As in a step."),
         optional("capabilities", CAPABILITY_LIST, "none", "As in a step; may be empty."),
-        optional("workspace", Kind::Path, "none", "As in a step."),
+        optional("workspace", KeyType::Path, "none", "As in a step."),
         optional("timeout", SPAN, "none", "As in a step."),
-        optional("max_steps", Kind::Whole(1), "none", "As in a step."),
+        optional("max_steps", KeyType::Whole(1), "none", "As in a step."),
         optional("max_command_time", SPAN, "none", "As in a step."),
         optional(
             "base_instructions",
-            Kind::AnyText,
+            KeyType::AnyText,
             "none",
             "Stands before the instructions, with a blank line between.",
         ),
         optional("mcp_configs", TEXT_LIST, "none", "Accepted, not run yet."),
         optional(
             "mcp_servers",
-            Kind::List(&Kind::Open),
+            KeyType::List(&KeyType::Open),
             "none",
             "Accepted, not run yet. Each has either `command` or `url`.",
         ),
-        optional("strict_mcp_config", Kind::Flag, "none", "Accepted, not run yet."),
+        optional("strict_mcp_config", KeyType::Flag, "none", "Accepted, not run yet."),
     ],
 };

@@ -3,30 +3,88 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use unstuck_core::id::Digest;
 use unstuck_core::workflow::Workflow;
-use unstuck_document::diagnostic::{Diagnostic, KeyPath, Location, Report, named, quoted};
-use unstuck_document::file;
-use unstuck_document::file::reason;
+use unstuck_document::LoadError;
+use unstuck_document::diagnostic::{Diagnostic, FileOffset, KeyPath, LoadReport, quote, quote_name};
+use unstuck_document::file::{self, reason};
 use unstuck_document::map_view::MapView;
-use unstuck_document::node::Node;
+use unstuck_document::node::TreeNode;
 use unstuck_workers::Clients;
 
 use super::catalog::Catalog;
-use crate::workflow_file::{Files, Options, shown, tidy};
+use super::files::{FileSystem, Files, LoadOptions, display_path, tidy};
 
 /// So many calls of subworkflows are followed in all.
 const MOST_CALLS: usize = 256;
 
+/// A workflow that was read, and what is worth saying about its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// The workflow, with agent profiles and subworkflows filled in.
+    pub workflow: Workflow,
+    /// SHA-256 of the workflow file itself.
+    pub digest: Digest,
+    /// Keys without effect.
+    pub warnings: Vec<Diagnostic>,
+    /// The file as it was named.
+    pub path: PathBuf,
+}
+
+/// Reads a workflow file with all it refers to.
+///
+/// # Errors
+///
+/// All problems of the file, its agent catalogs and its subworkflows. With [`LoadOptions::strict`], this
+/// includes the warnings.
+pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
+    match FileSystem.read(path) {
+        Ok(bytes) => parse(&bytes, path, options, &FileSystem),
+        Err(error) => {
+            let what = format!("cannot read the file: {}", reason(&error));
+            let file = display_path(path, options);
+            let none = String::new();
+            let complaint =
+                Diagnostic { file, line: 0, column: 0, path: none, what, help: None, excerpt: None };
+            Err(LoadError { complaints: vec![complaint] })
+        }
+    }
+}
+
+/// Reads a workflow whose text is at hand; what it refers to comes from `files`.
+///
+/// Never panics, whatever the bytes are.
+///
+/// # Errors
+///
+/// As [`load`].
+pub fn parse(
+    bytes: &[u8],
+    name: &Path,
+    options: &LoadOptions,
+    files: &dyn Files,
+) -> Result<Loaded, LoadError> {
+    let mut loader = WorkflowLoader::new(options, files);
+    let workflow = loader.main(bytes, name);
+    let (complaints, warnings) = loader.finish();
+    match workflow {
+        Some(workflow) if complaints.is_empty() => {
+            Ok(Loaded { workflow, digest: Digest::sha256(bytes), warnings, path: name.to_owned() })
+        }
+        _ => Err(LoadError { complaints }),
+    }
+}
+
 /// One load: the report and what all its files share.
-pub(super) struct Loader<'a> {
-    pub options: &'a Options,
-    pub report: Report,
+pub(super) struct WorkflowLoader<'a> {
+    pub options: &'a LoadOptions,
+    pub report: LoadReport,
     pub(super) files: &'a dyn Files,
     calls: usize,
 }
 
 /// The settings of one workflow file.
-pub(super) struct Scope {
+pub(super) struct FileScope {
     pub catalog: Catalog,
     /// Clients by name; known once the file itself has been looked into.
     pub clients: Clients,
@@ -36,9 +94,9 @@ pub(super) struct Scope {
     chain: Vec<PathBuf>,
 }
 
-impl<'a> Loader<'a> {
-    pub fn new(options: &'a Options, files: &'a dyn Files) -> Self {
-        Self { options, report: Report::default(), files, calls: 0 }
+impl<'a> WorkflowLoader<'a> {
+    pub fn new(options: &'a LoadOptions, files: &'a dyn Files) -> Self {
+        Self { options, report: LoadReport::default(), files, calls: 0 }
     }
 
     /// Returns errors and warnings.
@@ -52,14 +110,14 @@ impl<'a> Loader<'a> {
         let root = self.tree(bytes, path)?;
         let catalog = self.first_catalog(path);
         let chain = vec![self.files.identity(path)];
-        self.workflow(&root, Scope { catalog, clients: Clients::new(), path: path.to_owned(), chain })
+        self.workflow(&root, FileScope { catalog, clients: Clients::new(), path: path.to_owned(), chain })
     }
 
     /// Complains about a path that leaves its base through a link.
-    pub fn stays_in(&mut self, base: &Path, text: &str, place: Location, path: &KeyPath) -> bool {
+    pub fn stays_in(&mut self, base: &Path, text: &str, place: FileOffset, path: &KeyPath) -> bool {
         let Some(to) = self.files.leads_out(base, text) else { return true };
-        let (base, to) = (shown(base, self.options), shown(&to, self.options));
-        let what = format!("found {}: a link leads it out of {base}, to {to}", quoted(text));
+        let (base, to) = (display_path(base, self.options), display_path(&to, self.options));
+        let what = format!("found {}: a link leads it out of {base}, to {to}", quote(text));
         self.report.error(place, path, what, "expected a path that stays in there");
         false
     }
@@ -74,9 +132,9 @@ impl<'a> Loader<'a> {
     pub fn child(
         &mut self,
         called: &str,
-        place: Location,
+        place: FileOffset,
         key: &KeyPath,
-        parent: &Scope,
+        parent: &FileScope,
     ) -> Option<Workflow> {
         let base = folder(&parent.path);
         if !self.stays_in(base, called, place, key) {
@@ -85,14 +143,14 @@ impl<'a> Loader<'a> {
         let path = tidy(&base.join(called));
         let identity = self.files.identity(&path);
         self.calls += 1;
-        if let Err(what) = self.may_call(&identity, parent) {
+        if let Err(what) = self.check_call(&identity, parent) {
             self.report.error(place, key, what, "");
             return None;
         }
         let bytes = match self.files.read(&path) {
             Ok(bytes) => bytes,
             Err(error) => {
-                let what = format!("cannot read {}: {}", shown(&path, self.options), reason(&error));
+                let what = format!("cannot read {}: {}", display_path(&path, self.options), reason(&error));
                 self.report.error(place, key, what, "");
                 return None;
             }
@@ -100,19 +158,20 @@ impl<'a> Loader<'a> {
         let before = self.report.count();
         let root = self.tree(&bytes, &path)?;
         let mut catalog = parent.catalog.clone();
-        self.catalog_beside(&path, &mut catalog);
+        self.catalog_in_folder(&path, &mut catalog);
         let chain = parent.chain.iter().cloned().chain([identity]).collect();
-        let workflow = self.workflow(&root, Scope { catalog, clients: Clients::new(), path, chain });
+        let workflow = self.workflow(&root, FileScope { catalog, clients: Clients::new(), path, chain });
         workflow.filter(|_| self.report.count() == before)
     }
 
-    fn may_call(&self, identity: &Path, parent: &Scope) -> Result<(), String> {
+    fn check_call(&self, identity: &Path, parent: &FileScope) -> Result<(), String> {
         if parent.chain.last().is_some_and(|file| file == identity) {
             return Err("this file calls itself".to_owned());
         }
         if let Some(first) = parent.chain.iter().position(|file| file == identity) {
-            let names: Vec<String> = parent.chain.iter().skip(first).map(|file| name_of(file)).collect();
-            return Err(format!("a cycle of workflows: {} -> {}", names.join(" -> "), name_of(identity)));
+            let names: Vec<String> = parent.chain.iter().skip(first).map(|file| display_name(file)).collect();
+            let last = display_name(identity);
+            return Err(format!("a cycle of workflows: {} -> {last}", names.join(" -> ")));
         }
         let depth = self.options.max_subworkflow_depth;
         if parent.chain.len() > usize::try_from(depth).unwrap_or(usize::MAX) {
@@ -124,8 +183,8 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    fn tree(&mut self, bytes: &[u8], path: &Path) -> Option<Node> {
-        file::tree(bytes, shown(path, self.options), &mut self.report)
+    fn tree(&mut self, bytes: &[u8], path: &Path) -> Option<TreeNode> {
+        file::tree(bytes, display_path(path, self.options), &mut self.report)
     }
 
     /// Reads the catalogs that are named, or else the one in the directory of the file.
@@ -139,18 +198,18 @@ impl<'a> Loader<'a> {
                 Ok(bytes) => self.add_catalog(&bytes, file, &mut catalog),
                 Err(error) => {
                     let what = format!("cannot read the agent catalog: {}", reason(&error));
-                    self.report.unreadable(shown(file, self.options), what);
+                    self.report.add_unreadable(display_path(file, self.options), what);
                     catalog.is_partial = true;
                 }
             }
         }
         if named.is_empty() {
-            self.catalog_beside(path, &mut catalog);
+            self.catalog_in_folder(path, &mut catalog);
         }
         catalog
     }
 
-    fn catalog_beside(&mut self, path: &Path, catalog: &mut Catalog) {
+    fn catalog_in_folder(&mut self, path: &Path, catalog: &mut Catalog) {
         for name in ["agents.yaml", "agents.yml"] {
             let file = tidy(&folder(path).join(name));
             match self.files.read(&file) {
@@ -158,7 +217,7 @@ impl<'a> Loader<'a> {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
                     let what = format!("cannot read the agent catalog: {}", reason(&error));
-                    self.report.unreadable(shown(&file, self.options), what);
+                    self.report.add_unreadable(display_path(&file, self.options), what);
                     catalog.is_partial = true;
                     return;
                 }
@@ -179,6 +238,6 @@ fn folder(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 
-fn name_of(path: &Path) -> String {
-    named(&path.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy()))
+fn display_name(path: &Path) -> String {
+    quote_name(&path.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy()))
 }

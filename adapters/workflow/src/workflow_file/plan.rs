@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
-use unstuck_core::completion::{Completion, Condition, Form, Phase, Run, Validator};
+use unstuck_core::completion::{AnswerSchema, Completion, Condition, Timing, Validator, ValidatorKind};
 use unstuck_core::id::{Millis, StepId};
 use unstuck_core::plural::count;
 use unstuck_core::workflow::{
-    Check, CheckBy, OnFailure, OutagePolicy, Step, Subworkflow, Work, Worker, Workflow,
+    Check, CheckMethod, OnFailure, OutagePolicy, Step, StepKind, Subworkflow, Worker, Workflow,
 };
 
-use unstuck_core::duration::spoken;
+use unstuck_core::duration::format_duration;
 
 /// The steps of a workflow, and its worst case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Plan {
+pub struct WorkflowPlan {
     /// Name of the workflow.
     pub name: String,
     /// Bound of the run.
@@ -28,7 +28,7 @@ pub struct Plan {
     pub polls: bool,
     /// The steps; a step comes after all it depends on.
     pub steps: Vec<PlannedStep>,
-    /// The worst case of the run, of which [`Plan::polls`] and [`Plan::outage_budget_ms`] are no part.
+    /// The worst case of the run, of which [`WorkflowPlan::polls`] and [`WorkflowPlan::outage_budget_ms`] are no part.
     pub worst: WorstCase,
 }
 
@@ -60,7 +60,7 @@ pub struct PlannedStep {
     /// After how many iterations without progress the stage rises, and where that ends.
     pub convergence: Option<String>,
     /// The workflow that the step calls.
-    pub workflow: Option<Box<Plan>>,
+    pub workflow: Option<Box<WorkflowPlan>>,
     /// The worst case of the step.
     pub worst: WorstCase,
 }
@@ -88,7 +88,7 @@ pub struct WorstCase {
 }
 
 /// Returns what a workflow will do, and its worst case.
-pub fn plan(workflow: &Workflow) -> Plan {
+pub fn plan(workflow: &Workflow) -> WorkflowPlan {
     let levels = levels(workflow);
     let level = |step: &Step| levels.get(&step.id).copied().unwrap_or(1);
     let mut steps: Vec<PlannedStep> =
@@ -99,7 +99,7 @@ pub fn plan(workflow: &Workflow) -> Plan {
         check_calls: steps.iter().fold(0, |sum, step| sum.saturating_add(step.worst.check_calls)),
         wall_time_ms: wall_time(workflow, &steps).at_most(workflow.timeout),
     };
-    Plan {
+    WorkflowPlan {
         name: workflow.name.clone(),
         timeout_ms: workflow.timeout,
         concurrency: workflow.concurrency,
@@ -159,8 +159,8 @@ fn wall_time(workflow: &Workflow, steps: &[PlannedStep]) -> Millis {
 
 fn planned(step: &Step, level: u32, run_timeout: Millis) -> PlannedStep {
     let child = match &step.work {
-        Work::Worker(_) => None,
-        Work::Subworkflow(call) => Some(Box::new(plan(&call.workflow))),
+        StepKind::Worker(_) => None,
+        StepKind::Subworkflow(call) => Some(Box::new(plan(&call.workflow))),
     };
     let attempts = if step.on_failure == OnFailure::Retry { step.max_retries.saturating_add(1) } else { 1 };
     PlannedStep {
@@ -169,7 +169,7 @@ fn planned(step: &Step, level: u32, run_timeout: Millis) -> PlannedStep {
         worker: kind(step),
         detail: detail(step),
         depends_on: step.depends_on.clone(),
-        alone: step.works_alone(),
+        alone: step.is_exclusive(),
         max_iterations: step.max_iterations,
         attempts,
         timeout_ms: step.timeout.at_most(run_timeout),
@@ -188,13 +188,13 @@ fn planned(step: &Step, level: u32, run_timeout: Millis) -> PlannedStep {
 }
 
 /// Returns the worst case of a step: all iterations, and in each all attempts of worker and check.
-fn worst(step: &Step, attempts: u32, child: Option<&Plan>) -> WorstCase {
+fn worst(step: &Step, attempts: u32, child: Option<&WorkflowPlan>) -> WorstCase {
     let rounds = u64::from(step.max_iterations);
     let works = rounds.saturating_mul(u64::from(attempts));
     let once = child
         .map_or(WorstCase { worker_calls: 1, check_calls: 0, wall_time_ms: step.timeout }, |plan| plan.worst);
     let checks = step.check.as_ref().map_or((0, Millis(0)), |check| match check.by {
-        CheckBy::Claim | CheckBy::Conditions => (0, Millis(0)),
+        CheckMethod::Claim | CheckMethod::Conditions => (0, Millis(0)),
         _ => (rounds.saturating_mul(u64::from(step.max_retries.max(2)).saturating_add(1)), check.timeout),
     });
     let checks = with_verification(step, rounds, checks);
@@ -211,9 +211,9 @@ fn worst(step: &Step, attempts: u32, child: Option<&Plan>) -> WorstCase {
 /// Says whether a check can say that an external job still runs.
 fn may_wait(check: &Check) -> bool {
     match check.by {
-        CheckBy::Agent(_) | CheckBy::Claim => true,
-        CheckBy::Exit(_) => check.decision_file.is_some(),
-        CheckBy::Commands(_) | CheckBy::Conditions => false,
+        CheckMethod::Agent(_) | CheckMethod::Claim => true,
+        CheckMethod::Exit(_) => check.decision_file.is_some(),
+        CheckMethod::Commands(_) | CheckMethod::Conditions => false,
     }
 }
 
@@ -223,62 +223,65 @@ const CONDITIONS: &str = "conditions";
 /// Adds the calls for conditions and a closer, after a check or instead of one, and for the preflight conditions.
 fn with_verification(step: &Step, rounds: u64, (calls, time): (u64, Millis)) -> (u64, Millis) {
     let Some(completion) = &step.completion else { return (calls, time) };
-    let asks = |phase| u64::from(completion.asks(phase));
+    let asks = |phase| u64::from(completion.has_conditions(phase));
     let closer = u64::from(completion.closer.is_some());
-    let more = rounds.saturating_mul(asks(Phase::AfterWork) + closer).saturating_add(asks(Phase::Preflight));
-    let longest = completion.limit(Phase::AfterWork).max(completion.limit(Phase::Preflight));
+    let more =
+        rounds.saturating_mul(asks(Timing::AfterWork) + closer).saturating_add(asks(Timing::Preflight));
+    let longest = completion.limit(Timing::AfterWork).max(completion.limit(Timing::Preflight));
     let longest = if completion.closer.is_some() { longest.max(step.timeout) } else { longest };
     (calls.saturating_add(more), time.max(longest))
 }
 
 fn planned_conditions(completion: &Completion) -> Vec<String> {
-    let condition = |it: &Condition| {
-        let Validator { name, run, phase, .. } = &it.validator;
-        let when = if *phase == Phase::Preflight { " before the work" } else { "" };
+    let condition = |condition: &Condition| {
+        let Validator { name, run, phase, .. } = &condition.validator;
+        let when = if *phase == Timing::Preflight { " before the work" } else { "" };
         match run {
-            Run::Command(command) | Run::Custom(command) => format!("{name}{when}: {}", one_line(command)),
-            Run::Files(paths) => format!("{name}{when}: {}", paths.join(", ")),
-            Run::Checklist(list) => format!("{name}{when}: every item of {}", list.path),
+            ValidatorKind::Command(command) | ValidatorKind::Custom(command) => {
+                format!("{name}{when}: {}", one_line(command))
+            }
+            ValidatorKind::Files(paths) => format!("{name}{when}: {}", paths.join(", ")),
+            ValidatorKind::Checklist(list) => format!("{name}{when}: every item of {}", list.path),
         }
     };
     let answer = completion.answer.iter().map(|format| match &format.form {
-        Form::Json { source, .. } => format!("answer: JSON of the form {source}"),
-        Form::TextPattern(pattern) => format!("answer: matches {}", one_line(pattern)),
+        AnswerSchema::Json { source, .. } => format!("answer: JSON of the form {source}"),
+        AnswerSchema::TextPattern(pattern) => format!("answer: matches {}", one_line(pattern)),
     });
-    let closer = completion.closer.iter().map(|it| format!("closer: {}", it.prompt.file));
+    let closer = completion.closer.iter().map(|closer| format!("closer: {}", closer.prompt.file));
     answer.chain(completion.conditions.iter().map(condition)).chain(closer).collect()
 }
 
 fn planned_check(check: &Check) -> PlannedCheck {
     let (by, timeout_ms) = match &check.by {
-        CheckBy::Exit(worker) => (format!("exit code of {}", worker.kind.as_str()), Some(check.timeout)),
-        CheckBy::Agent(worker) => (format!("verdict of {}", worker.kind.as_str()), Some(check.timeout)),
-        CheckBy::Claim => ("claim of the worker".to_owned(), None),
-        CheckBy::Commands(commands) => {
+        CheckMethod::Exit(worker) => (format!("exit code of {}", worker.kind.as_str()), Some(check.timeout)),
+        CheckMethod::Agent(worker) => (format!("verdict of {}", worker.kind.as_str()), Some(check.timeout)),
+        CheckMethod::Claim => ("claim of the worker".to_owned(), None),
+        CheckMethod::Commands(commands) => {
             let commands: Vec<String> = commands.iter().map(|command| format!("`{}`", command.run)).collect();
             (commands.join(" and "), Some(check.timeout))
         }
-        CheckBy::Conditions => (CONDITIONS.to_owned(), None),
+        CheckMethod::Conditions => (CONDITIONS.to_owned(), None),
     };
     PlannedCheck { by, timeout_ms, decision_file: check.decision_file.clone() }
 }
 
 fn kind(step: &Step) -> String {
     match &step.work {
-        Work::Worker(worker) => worker.kind.as_str().to_owned(),
-        Work::Subworkflow(_) => "workflow".to_owned(),
+        StepKind::Worker(worker) => worker.kind.as_str().to_owned(),
+        StepKind::Subworkflow(_) => "workflow".to_owned(),
     }
 }
 
 fn detail(step: &Step) -> Option<String> {
     match &step.work {
-        Work::Worker(Worker { command: Some(command), .. }) => Some(command.clone()),
-        Work::Worker(worker) => worker.model.clone(),
-        Work::Subworkflow(Subworkflow { path, .. }) => Some(path.clone()),
+        StepKind::Worker(Worker { command: Some(command), .. }) => Some(command.clone()),
+        StepKind::Worker(worker) => worker.model.clone(),
+        StepKind::Subworkflow(Subworkflow { path, .. }) => Some(path.clone()),
     }
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for WorkflowPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = self.concurrency.map_or_else(String::new, |count| format!(", at most {count} at a time"));
         writeln!(
@@ -286,12 +289,12 @@ impl fmt::Display for Plan {
             "{}: {}{side}, bound {}",
             one_line(&self.name),
             count(self.steps.len(), "step"),
-            spoken(self.timeout_ms)
+            format_duration(self.timeout_ms)
         )?;
         self.write_steps(f, 1)?;
         writeln!(f, "\nworst case: {}; not counted:", self.worst)?;
         if self.outage_budget_ms > Millis(0) {
-            let budget = spoken(self.outage_budget_ms);
+            let budget = format_duration(self.outage_budget_ms);
             writeln!(f, "  {budget} of waiting for limited services, and the calls that they refuse")?;
         }
         if self.polls {
@@ -300,12 +303,12 @@ impl fmt::Display for Plan {
                 "  whoever says \"waiting\" is asked again, once a second at most, within the time of the step"
             )?;
         }
-        let grace = spoken(Workflow::GRACE);
+        let grace = format_duration(Workflow::GRACE);
         writeln!(f, "  {grace} for each process that has to be ended")
     }
 }
 
-impl Plan {
+impl WorkflowPlan {
     fn write_steps(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
         let indent = "  ".repeat(depth);
         // Two steps of a level can run at the same time, and each may also overlap with a step that follows the other.
@@ -342,7 +345,7 @@ impl PlannedStep {
         if self.attempts > 1 {
             write!(f, "{} each, ", count(self.attempts, "attempt"))?;
         }
-        writeln!(f, "{} an attempt", spoken(self.timeout_ms))?;
+        writeln!(f, "{} an attempt", format_duration(self.timeout_ms))?;
         let by_conditions = self.check.as_ref().is_some_and(|check| check.by == CONDITIONS);
         if let Some(check) = self.check.as_ref().filter(|_| !by_conditions) {
             write!(f, "{indent}check      {}", check.by)?;
@@ -350,7 +353,7 @@ impl PlannedStep {
                 write!(f, " in {}", one_line(file))?;
             }
             match check.timeout_ms {
-                Some(timeout) => writeln!(f, ", {} a check", spoken(timeout))?,
+                Some(timeout) => writeln!(f, ", {} a check", format_duration(timeout))?,
                 None => writeln!(f)?,
             }
         }
@@ -368,7 +371,7 @@ impl fmt::Display for WorstCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let workers = count(self.worker_calls, "worker call");
         let checks = count(self.check_calls, "check call");
-        write!(f, "{workers}, {checks}, {}", spoken(self.wall_time_ms))
+        write!(f, "{workers}, {checks}, {}", format_duration(self.wall_time_ms))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The reference page of workflow files, made from the [table of keys](super::keys).
 
-use unstuck_document::keys::{Key, KeyContext, KeyStepKind, Kind};
+use unstuck_document::keys::{Key, KeyContext, KeyStepKind, KeyType};
 
 use super::keys::{CAPABILITIES, CATALOGS, RESERVED_ARTIFACTS, RESERVED_STEPS, STEP, WORKERS, WORKFLOWS};
 
@@ -122,31 +122,31 @@ fn row(level: &KeyContext, key: &Key) -> String {
     format!("| `{name}`{ours} | {} | {} | {side}{} |\n", type_name(key.kind), key.default, key.doc)
 }
 
-fn type_name(kind: Kind) -> String {
+fn type_name(kind: KeyType) -> String {
     match kind {
-        Kind::Text => "text".to_owned(),
-        Kind::AnyText => "any text".to_owned(),
-        Kind::Version => "`\"1\"`".to_owned(),
-        Kind::Scalar(scalar) => scalar.name.to_owned(),
-        Kind::Flag => "`true`, `false`".to_owned(),
-        Kind::Whole(least) => format!("integer >= {least}"),
-        Kind::Path | Kind::File => "path".to_owned(),
-        Kind::FreePath => "path, may be absolute".to_owned(),
-        Kind::Pattern => "pattern".to_owned(),
-        Kind::Segment([]) => "segment".to_owned(),
-        Kind::Segment(_) => "segment, not reserved".to_owned(),
-        Kind::Commit => "commit".to_owned(),
-        Kind::Word(WORKERS) => "a worker".to_owned(),
-        Kind::Word(CAPABILITIES) => "capability".to_owned(),
-        Kind::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
-        Kind::List(item) => format!("list of {}", type_name(*item)),
-        Kind::Some(item) => format!("list of {}, not empty", type_name(*item)),
-        Kind::Map(level) => format!("map: {}", level.title),
-        Kind::Named(level) => format!("map from names to: {}", level.title),
-        Kind::Steps(..) => "map from segments to steps".to_owned(),
-        Kind::TextOr(level) => format!("text, or map: {}", level.title),
-        Kind::Texts => "map from names to text".to_owned(),
-        Kind::Open => "map".to_owned(),
-        Kind::Anything => "any value".to_owned(),
+        KeyType::Text => "text".to_owned(),
+        KeyType::AnyText => "any text".to_owned(),
+        KeyType::Version => "`\"1\"`".to_owned(),
+        KeyType::Scalar(scalar) => scalar.name.to_owned(),
+        KeyType::Flag => "`true`, `false`".to_owned(),
+        KeyType::Whole(least) => format!("integer >= {least}"),
+        KeyType::Path | KeyType::File => "path".to_owned(),
+        KeyType::FreePath => "path, may be absolute".to_owned(),
+        KeyType::Pattern => "pattern".to_owned(),
+        KeyType::Segment([]) => "segment".to_owned(),
+        KeyType::Segment(_) => "segment, not reserved".to_owned(),
+        KeyType::Commit => "commit".to_owned(),
+        KeyType::Word(WORKERS) => "a worker".to_owned(),
+        KeyType::Word(CAPABILITIES) => "capability".to_owned(),
+        KeyType::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+        KeyType::List(item) => format!("list of {}", type_name(*item)),
+        KeyType::Some(item) => format!("list of {}, not empty", type_name(*item)),
+        KeyType::Map(level) => format!("map: {}", level.title),
+        KeyType::Named(level) => format!("map from names to: {}", level.title),
+        KeyType::Steps(..) => "map from segments to steps".to_owned(),
+        KeyType::TextOr(level) => format!("text, or map: {}", level.title),
+        KeyType::Texts => "map from names to text".to_owned(),
+        KeyType::Open => "map".to_owned(),
+        KeyType::Anything => "any value".to_owned(),
     }
 }

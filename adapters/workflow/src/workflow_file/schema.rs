@@ -1,7 +1,7 @@
 //! The JSON Schema of workflow files, made from the [table of keys](super::keys).
 
 use serde_json::{Map, Value, json};
-use unstuck_document::keys::{Key, KeyContext, KeyStepKind, Kind};
+use unstuck_document::keys::{Key, KeyContext, KeyStepKind, KeyType};
 use unstuck_workers::keys as workers;
 
 use super::keys::{CATALOGS, CHECK, STEP, WORKFLOWS};
@@ -77,7 +77,7 @@ fn together(level: &KeyContext) -> Value {
 }
 
 fn property(key: &Key) -> Value {
-    let mut value = of_kind(key.kind);
+    let mut value = kind_schema(key.kind);
     let ours = if key.ours { "A key of Unstuck's own. " } else { "" };
     let default = match key.default.replace('`', "").strip_prefix("required") {
         Some(_) if key.required => String::new(),
@@ -89,35 +89,37 @@ fn property(key: &Key) -> Value {
     value
 }
 
-fn of_kind(kind: Kind) -> Value {
+fn kind_schema(kind: KeyType) -> Value {
     match kind {
-        Kind::Text => json!({ "type": "string", "pattern": "\\S" }),
-        Kind::AnyText => json!({ "type": "string" }),
-        Kind::Version => json!({ "const": "1" }),
-        Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Whole(least) => json!({ "type": "integer", "minimum": least, "maximum": u32::MAX }),
-        Kind::Scalar(scalar) => serde_json::from_str(scalar.schema).expect("a test reads every schema"),
-        Kind::Path => text_without(&[LEADS_UP, ABSOLUTE]),
-        Kind::File => text_without(&[LEADS_UP, ABSOLUTE, IN_GIT, FOLDER]),
-        Kind::FreePath => text_without(&[LEADS_UP, IN_GIT]),
-        Kind::Pattern => text_without(&[LEADS_UP]),
-        Kind::Segment(reserved) => segment(reserved),
-        Kind::Commit => json!({ "type": "string", "pattern": "^[^-]" }),
-        Kind::Word(words) => json!({ "enum": words }),
-        Kind::List(item) => json!({ "type": "array", "items": of_kind(*item) }),
-        Kind::Some(item) => json!({ "type": "array", "items": of_kind(*item), "minItems": 1 }),
-        Kind::Map(level) => reference(level),
-        Kind::Named(level) => json!({ "type": "object", "additionalProperties": reference(level) }),
-        Kind::Steps(level, reserved) => json!({
+        KeyType::Text => json!({ "type": "string", "pattern": "\\S" }),
+        KeyType::AnyText => json!({ "type": "string" }),
+        KeyType::Version => json!({ "const": "1" }),
+        KeyType::Flag => json!({ "type": "boolean" }),
+        KeyType::Whole(least) => json!({ "type": "integer", "minimum": least, "maximum": u32::MAX }),
+        KeyType::Scalar(scalar) => serde_json::from_str(scalar.schema).expect("a test reads every schema"),
+        KeyType::Path => text_without(&[LEADS_UP, ABSOLUTE]),
+        KeyType::File => text_without(&[LEADS_UP, ABSOLUTE, IN_GIT, FOLDER]),
+        KeyType::FreePath => text_without(&[LEADS_UP, IN_GIT]),
+        KeyType::Pattern => text_without(&[LEADS_UP]),
+        KeyType::Segment(reserved) => segment(reserved),
+        KeyType::Commit => json!({ "type": "string", "pattern": "^[^-]" }),
+        KeyType::Word(words) => json!({ "enum": words }),
+        KeyType::List(item) => json!({ "type": "array", "items": kind_schema(*item) }),
+        KeyType::Some(item) => json!({ "type": "array", "items": kind_schema(*item), "minItems": 1 }),
+        KeyType::Map(level) => reference(level),
+        KeyType::Named(level) => json!({ "type": "object", "additionalProperties": reference(level) }),
+        KeyType::Steps(level, reserved) => json!({
             "type": "object",
             "additionalProperties": reference(level),
             "minProperties": 1,
             "propertyNames": segment(reserved),
         }),
-        Kind::TextOr(level) => json!({ "anyOf": [{ "type": "string", "pattern": "\\S" }, reference(level)] }),
-        Kind::Texts => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
-        Kind::Open => json!({ "type": "object" }),
-        Kind::Anything => json!({}),
+        KeyType::TextOr(level) => {
+            json!({ "anyOf": [{ "type": "string", "pattern": "\\S" }, reference(level)] })
+        }
+        KeyType::Texts => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        KeyType::Open => json!({ "type": "object" }),
+        KeyType::Anything => json!({}),
     }
 }
 
@@ -175,20 +177,20 @@ mod tests {
     use std::collections::BTreeMap;
     use std::path::{Path, PathBuf};
 
-    use super::super::{Options, node, parse, value};
+    use super::super::{LoadOptions, node, parse, value};
     use super::*;
-    use unstuck_document::diagnostic::Report;
+    use unstuck_document::diagnostic::LoadReport;
 
     /// Checks that the schema and the reader agree about these lines of a step.
     fn check(lines: &str, is_accepted: bool) {
         let text = format!("name: t\nversion: \"1\"\ntimeout: 5m\nsteps:\n  a: {{{lines}}}\n");
-        let file = node::parse(0, &text, &mut Report::default()).expect("YAML");
+        let file = node::parse(0, &text, &mut LoadReport::default()).expect("YAML");
         let schema: Value = serde_json::from_str(&schema()).expect("JSON");
         let schema = jsonschema::draft202012::new(&schema).expect("a schema");
         assert_eq!(schema.is_valid(&value::json(&file)), is_accepted, "the schema: {lines}");
         let child = "name: c\nversion: \"1\"\ntimeout: 5m\nsteps:\n  b: {worker: CUSTOM, instructions: x, capabilities: [READ]}\n";
         let files = BTreeMap::from([(PathBuf::from("c.yaml"), child.as_bytes().to_vec())]);
-        let read = parse(text.as_bytes(), Path::new("w.yaml"), &Options::default(), &files);
+        let read = parse(text.as_bytes(), Path::new("w.yaml"), &LoadOptions::default(), &files);
         assert_eq!(read.is_ok(), is_accepted, "the reader: {lines}: {read:?}");
     }
 

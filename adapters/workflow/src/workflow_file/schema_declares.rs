@@ -1,7 +1,7 @@
 //! Which declarations the answers of a schema can contain.
 
 use serde_json::Value;
-use unstuck_core::judge::declaration::{Field, word};
+use unstuck_core::judge::declared_status::{Field, word};
 
 /// The declarations that answers of a schema can contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,16 +16,16 @@ pub(super) enum Declares {
 
 /// Reads a schema in which everything is in its place: its parts may each name fields.
 pub(super) fn declares(schema: &Value) -> Declares {
-    let property = |name: &str| schema.get("properties").and_then(|it| it.get(name));
+    let property = |name: &str| schema.get("properties").and_then(|properties| properties.get(name));
     let next = property("next_action");
     let action = next.map(|next| next.pointer("/properties/action").unwrap_or(next));
     let fields = [(Field::Status, property("status")), (Field::Action, action)];
-    let of_fields = fields.into_iter().filter_map(|(field, schema)| Some(of_field(field, schema?)));
+    let of_fields = fields.into_iter().filter_map(|(field, schema)| Some(field_declares(field, schema?)));
     let parts = COMBINED.into_iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
     of_fields.chain(parts.map(declares)).max().unwrap_or(Declares::Nothing)
 }
 
-fn of_field(field: Field, schema: &Value) -> Declares {
+fn field_declares(field: Field, schema: &Value) -> Declares {
     let Some(values) = values(schema) else { return Declares::Complete };
     match values.into_iter().filter_map(|value| word(field, value)).max() {
         Some(true) => Declares::Complete,
@@ -36,14 +36,14 @@ fn of_field(field: Field, schema: &Value) -> Declares {
 
 /// Returns the values that a schema lists; `None` where it admits any text.
 fn values(schema: &Value) -> Option<Vec<&Value>> {
-    let parts = |key: &str| schema.get(key).and_then(Value::as_array).map(|it| it.iter().map(values));
+    let parts = |key: &str| schema.get(key).and_then(Value::as_array).map(|parts| parts.iter().map(values));
     if let Some(only) = schema.get("const") {
         return Some(vec![only]);
     }
     if let Some(listed) = schema.get("enum").and_then(Value::as_array) {
         return Some(listed.iter().collect());
     }
-    if let Some(one_of_all) = parts("allOf").and_then(|mut all| all.find_map(|it| it)) {
+    if let Some(one_of_all) = parts("allOf").and_then(|mut all| all.find_map(|declares| declares)) {
         return Some(one_of_all);
     }
     if let Some(some) = ["anyOf", "oneOf"].into_iter().find_map(parts) {

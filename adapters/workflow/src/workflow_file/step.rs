@@ -6,25 +6,25 @@ use std::sync::Arc;
 use unstuck_core::id::{Millis, Stage, StepId};
 use unstuck_core::prompt_layout;
 use unstuck_core::workflow::{
-    Baseline, Budget, Capability, Check, CheckBy, CheckCommand, Convergence, Export, Gate, Input,
-    OnExhausted, OnFailure, Output, Overlay, Probe, Session, Step, Subworkflow, Work, Worker, WorkerKind,
-    Workflow,
+    ArtifactExport, Baseline, Budget, Capability, Check, CheckCommand, CheckMethod, ConvergencePolicy, Gate,
+    Input, OnFailure, OnIterationsExhausted, Output, Session, StagePrompt, StallProbe, Step, StepKind,
+    Subworkflow, Worker, WorkerKind, Workflow,
 };
-use unstuck_document::diagnostic::{Location, OnceNote};
+use unstuck_document::diagnostic::{FileOffset, OnceNote};
 use unstuck_document::keys::KeyStepKind;
 use unstuck_document::map_view::{MapView, texts};
 
 use super::catalog::Profile;
 use super::conditions::VERIFYING;
 use super::keys;
-use super::load::{Loader, Scope};
+use super::load::{FileScope, WorkflowLoader};
 use super::worker::{capability, worker_kind};
 use crate::registry::Registry;
 
 /// Where a claim is written if nothing else is said. One name a check: steps that run side by side must not take each other's verdict.
 const DEFAULT_DECISION_FILE: &str = ".unstuck/{{completion_check_id}}.json";
 
-impl Loader<'_> {
+impl WorkflowLoader<'_> {
     /// Reads a step.
     pub fn step(
         &mut self,
@@ -32,7 +32,7 @@ impl Loader<'_> {
         view: &MapView<'_>,
         run_timeout: Millis,
         registry: Option<&Registry>,
-        scope: &Scope,
+        scope: &FileScope,
     ) -> Step {
         let calls = view.has("workflow");
         self.check_sides(view, calls);
@@ -46,7 +46,7 @@ impl Loader<'_> {
         let work = if calls {
             self.subworkflow(id, view, check.is_some(), scope)
         } else {
-            Work::Worker(self.worker(&task, scope))
+            StepKind::Worker(self.worker(&task, scope))
         };
         let completion = self.completion(view, registry, &work);
         for output in view.maps("outputs") {
@@ -80,7 +80,7 @@ impl Loader<'_> {
         step
     }
 
-    fn prompt_template(&mut self, view: &MapView<'_>, task: &Task<'_>) -> Option<String> {
+    fn prompt_template(&mut self, view: &MapView<'_>, task: &TaskView<'_>) -> Option<String> {
         let template = view.owned("prompt_template")?;
         let (place, path) = (view.value_place("prompt_template"), view.path.key("prompt_template"));
         if task.text("worker").is_some_and(|(kind, _)| kind == WorkerKind::Custom.as_str()) {
@@ -103,12 +103,8 @@ impl Loader<'_> {
                     self.report.error(entry.place, &path, "not allowed beside workflow", help);
                 }
                 Some(KeyStepKind::Subworkflow) if !calls => {
-                    self.report.error(
-                        entry.place,
-                        &path,
-                        "only for subworkflow steps",
-                        "those have the key workflow",
-                    );
+                    let help = "those have the key workflow";
+                    self.report.error(entry.place, &path, "only for subworkflow steps", help);
                 }
                 _ => {}
             }
@@ -138,12 +134,8 @@ impl Loader<'_> {
         }
         if view.has("completion_check") && !view.has("max_iterations") {
             let path = view.path.key("max_iterations");
-            self.report.error(
-                view.place,
-                &path,
-                "missing",
-                "a step with a completion_check needs a bound, an integer of at least 2",
-            );
+            let help = "a step with a completion_check needs a bound, an integer of at least 2";
+            self.report.error(view.place, &path, "missing", help);
         }
         self.options
             .max_iterations
@@ -152,7 +144,7 @@ impl Loader<'_> {
             .max(1)
     }
 
-    fn subworkflow(&mut self, id: &str, view: &MapView<'_>, checked: bool, scope: &Scope) -> Work {
+    fn subworkflow(&mut self, id: &str, view: &MapView<'_>, checked: bool, scope: &FileScope) -> StepKind {
         let path = view
             .owned("workflow")
             .filter(|path| unstuck_document::path_within(path).is_ok() && !path.trim().is_empty());
@@ -170,7 +162,7 @@ impl Loader<'_> {
             let path = view.path.key("subworkflow_event_prefix");
             self.report.warn(place, &path, "no effect", "it needs bubble_subworkflow_events: true");
         }
-        Work::Subworkflow(Subworkflow {
+        StepKind::Subworkflow(Subworkflow {
             path: path.unwrap_or_default(),
             workflow: Box::new(child.unwrap_or_else(nothing)),
             exports,
@@ -179,7 +171,7 @@ impl Loader<'_> {
         })
     }
 
-    fn check(&mut self, view: &MapView<'_>, calls: bool, timeout: Millis, scope: &Scope) -> Check {
+    fn check(&mut self, view: &MapView<'_>, calls: bool, timeout: Millis, scope: &FileScope) -> Check {
         self.feature(view, "stall", "sentinel");
         self.value_stays_in(&self.options.workspace, view, "decision_file");
         let max_parse_failures =
@@ -190,7 +182,7 @@ impl Loader<'_> {
             let decision_file = Some(decision_file.to_owned());
             let (observations, baseline) = (1, Baseline::Off);
             return Check {
-                by: CheckBy::Claim,
+                by: CheckMethod::Claim,
                 timeout,
                 decision_file,
                 max_parse_failures,
@@ -212,10 +204,10 @@ impl Loader<'_> {
         let timeout = task.span("timeout").unwrap_or(timeout);
         let decision_file = view.owned("decision_file");
         let by = if worker.kind == WorkerKind::Custom {
-            CheckBy::Exit(worker)
+            CheckMethod::Exit(worker)
         } else {
             self.check_decision_file(&task, &worker);
-            CheckBy::Agent(worker)
+            CheckMethod::Agent(worker)
         };
         let (observations, baseline) = (1, Baseline::Off);
         Check { by, timeout, decision_file, max_parse_failures, observations, baseline }
@@ -243,7 +235,7 @@ impl Loader<'_> {
             _ => Baseline::Off,
         };
         Check {
-            by: CheckBy::Commands(commands),
+            by: CheckMethod::Commands(commands),
             timeout: view.parsed("timeout").unwrap_or(timeout),
             decision_file: None,
             max_parse_failures,
@@ -271,17 +263,13 @@ impl Loader<'_> {
         self.check_alone(view, &["claim", "decision_file", "max_parse_failures", "stall"], "claim");
         if calls {
             let path = view.path.key("claim");
-            self.report.error(
-                view.key_place("claim"),
-                &path,
-                "a subworkflow cannot claim",
-                "name a worker that checks",
-            );
+            let help = "name a worker that checks";
+            self.report.error(view.key_place("claim"), &path, "a subworkflow cannot claim", help);
         }
     }
 
     /// Checks that an agent check can leave its verdict somewhere.
-    fn check_decision_file(&mut self, task: &Task<'_>, worker: &Worker) {
+    fn check_decision_file(&mut self, task: &TaskView<'_>, worker: &Worker) {
         let (view, path) = (task.own, task.own.path.key("decision_file"));
         if !view.has("decision_file") {
             // Without a worker it is not known whether one is needed.
@@ -306,9 +294,14 @@ impl Loader<'_> {
         }
     }
 
-    fn convergence(&mut self, step: &MapView<'_>, checked: bool, scope: &Scope) -> Option<Convergence> {
+    fn convergence(
+        &mut self,
+        step: &MapView<'_>,
+        checked: bool,
+        scope: &FileScope,
+    ) -> Option<ConvergencePolicy> {
         let view = step.map("convergence")?;
-        let diagnose_with = view.map("diagnose_with").map(|view| self.diagnoser(&view, scope));
+        let diagnose_with = view.map("diagnose_with").map(|view| self.diagnosis_worker(&view, scope));
         let max_stage = view.whole("max_stage").unwrap_or(3);
         self.check_stages(&view, max_stage);
         if view.flag("enabled") != Some(true) {
@@ -316,9 +309,9 @@ impl Loader<'_> {
         }
         let overlay = |stage: &MapView<'_>| {
             let append_instructions = stage.owned("append_instructions");
-            Overlay { stage: Stage(stage.whole("stage").unwrap_or(2)), append_instructions }
+            StagePrompt { stage: Stage(stage.whole("stage").unwrap_or(2)), append_instructions }
         };
-        let convergence = Convergence {
+        let convergence = ConvergencePolicy {
             stall_threshold: view.whole("stall_threshold").unwrap_or(2),
             max_stage: Stage(max_stage),
             fail_on_max_stage: view.flag("fail_on_max_stage").unwrap_or(true),
@@ -348,7 +341,7 @@ impl Loader<'_> {
     }
 
     /// Reads who says why a loop gets nowhere. It needs no prompt, and may do no more than read.
-    fn diagnoser(&mut self, view: &MapView<'_>, scope: &Scope) -> Worker {
+    fn diagnosis_worker(&mut self, view: &MapView<'_>, scope: &FileScope) -> Worker {
         let task = self.task(view, scope);
         let mut worker = self.worker_of(&task, false, scope);
         if worker.kind == WorkerKind::Custom {
@@ -373,7 +366,7 @@ impl Loader<'_> {
     }
 
     /// Looks the agent of a step or check up.
-    fn task<'v>(&mut self, own: &'v MapView<'v>, scope: &Scope) -> Task<'v> {
+    fn task<'v>(&mut self, own: &'v MapView<'v>, scope: &FileScope) -> TaskView<'v> {
         let name = own.text("agent").filter(|name| !name.trim().is_empty());
         let profile = name.and_then(|name| scope.catalog.get(name));
         if let (Some(name), None, false) = (name, &profile, scope.catalog.is_partial) {
@@ -386,16 +379,16 @@ impl Loader<'_> {
             );
         }
         let lost = own.has("agent") && profile.is_none();
-        Task { own, profile, lost }
+        TaskView { own, profile, lost }
     }
 
     /// Reads who works or checks, with what its profile adds.
-    fn worker(&mut self, task: &Task<'_>, scope: &Scope) -> Worker {
+    fn worker(&mut self, task: &TaskView<'_>, scope: &FileScope) -> Worker {
         self.worker_of(task, true, scope)
     }
 
     /// `has_task`: it has to say what is to be done, and with what.
-    fn worker_of(&mut self, task: &Task<'_>, has_task: bool, scope: &Scope) -> Worker {
+    fn worker_of(&mut self, task: &TaskView<'_>, has_task: bool, scope: &FileScope) -> Worker {
         let kind = task.text("worker").and_then(|(name, _)| worker_kind(&name));
         let given = kind.unwrap_or(WorkerKind::Custom);
         self.need(
@@ -406,21 +399,13 @@ impl Loader<'_> {
         );
         let instructions = task.instructions();
         let known = task.own.has("instructions") || !instructions.is_empty();
-        self.need(
-            task,
-            "instructions",
-            known || !has_task,
-            "expected the prompt, or the script of a CUSTOM worker",
-        );
+        let help = "expected the prompt, or the script of a CUSTOM worker";
+        self.need(task, "instructions", known || !has_task, help);
         let capabilities = task.capabilities();
         if given != WorkerKind::Command && has_task {
             let known = task.own.has("capabilities") || !capabilities.is_empty();
-            self.need(
-                task,
-                "capabilities",
-                known,
-                "expected a list with at least one of READ, EDIT, RUN_TESTS, RUN_COMMANDS",
-            );
+            let help = "expected a list with at least one of READ, EDIT, RUN_TESTS, RUN_COMMANDS";
+            self.need(task, "capabilities", known, help);
         }
         let command = self.command(task, kind);
         if let Some(kind) = kind {
@@ -453,20 +438,16 @@ impl Loader<'_> {
         Worker { fallback, ..worker }
     }
 
-    pub(super) fn need(&mut self, task: &Task<'_>, key: &str, known: bool, help: &str) {
+    pub(super) fn need(&mut self, task: &TaskView<'_>, key: &str, known: bool, help: &str) {
         if !known && !task.lost && task.own.is_map() {
             self.report.error(task.own.place, &task.own.path.key(key), "missing", help);
         }
     }
 
-    fn command(&mut self, task: &Task<'_>, kind: Option<WorkerKind>) -> Option<String> {
+    fn command(&mut self, task: &TaskView<'_>, kind: Option<WorkerKind>) -> Option<String> {
         if kind == Some(WorkerKind::Command) {
-            self.need(
-                task,
-                "command",
-                task.has("command"),
-                "expected the command line of the COMMAND worker",
-            );
+            let help = "expected the command line of the COMMAND worker";
+            self.need(task, "command", task.has("command"), help);
             return task.text("command").map(|(text, _)| text);
         }
         if kind.is_some() && task.own.has("command") {
@@ -477,7 +458,7 @@ impl Loader<'_> {
     }
 
     /// Warns about what this kind of worker has no use for.
-    fn worker_warnings(&mut self, task: &Task<'_>, kind: WorkerKind) {
+    fn worker_warnings(&mut self, task: &TaskView<'_>, kind: WorkerKind) {
         let scripted = matches!(kind, WorkerKind::Custom | WorkerKind::Command);
         if scripted {
             self.no_effect(task, "model", &format!("a {} worker has no model", kind.as_str()));
@@ -508,7 +489,7 @@ impl Loader<'_> {
     }
 
     /// Warns about a key of the step itself. A profile may set keys that only other steps use.
-    pub(super) fn no_effect(&mut self, task: &Task<'_>, key: &str, help: &str) {
+    pub(super) fn no_effect(&mut self, task: &TaskView<'_>, key: &str, help: &str) {
         if task.own.has(key) {
             self.report.warn(task.own.key_place(key), &task.own.path.key(key), "no effect", help);
         }
@@ -528,22 +509,14 @@ impl Loader<'_> {
             }
             for key in ["max_iterations", "on_iterations_exhausted"] {
                 if view.has(key) {
-                    self.report.warn(
-                        view.key_place(key),
-                        &view.path.key(key),
-                        "no effect",
-                        "it needs a completion_check",
-                    );
+                    let help = "it needs a completion_check";
+                    self.report.warn(view.key_place(key), &view.path.key(key), "no effect", help);
                 }
             }
             if step.max_retries > 0 && step.on_failure != OnFailure::Retry {
                 let path = view.path.key("max_retries");
-                self.report.warn(
-                    view.key_place("max_retries"),
-                    &path,
-                    "no effect",
-                    "it needs on_failure: retry",
-                );
+                let help = "it needs on_failure: retry";
+                self.report.warn(view.key_place("max_retries"), &path, "no effect", help);
             }
         }
         let stall = view.map("stall").filter(|stall| stall.flag("enabled") != Some(false));
@@ -558,20 +531,20 @@ impl Loader<'_> {
 }
 
 /// A step or check and the profile that fills what it leaves out.
-pub(super) struct Task<'v> {
+pub(super) struct TaskView<'v> {
     pub(super) own: &'v MapView<'v>,
     profile: Option<Arc<Profile>>,
     /// An agent is named, but not known: what is missing may come from it.
     lost: bool,
 }
 
-impl Task<'_> {
+impl TaskView<'_> {
     fn has(&self, key: &str) -> bool {
         self.own.has(key) || self.profile.as_ref().is_some_and(|profile| profile.view().has(key))
     }
 
     /// Returns where the key stands that counts.
-    pub(super) fn place(&self, key: &str) -> Location {
+    pub(super) fn place(&self, key: &str) -> FileOffset {
         match &self.profile {
             Some(profile) if !self.own.has(key) => profile.view().key_place(key),
             _ => self.own.key_place(key),
@@ -586,7 +559,7 @@ impl Task<'_> {
         self.profile.as_ref().and_then(|profile| read(&profile.view()))
     }
 
-    pub(super) fn text(&self, key: &str) -> Option<(String, Location)> {
+    pub(super) fn text(&self, key: &str) -> Option<(String, FileOffset)> {
         self.layer(key, |view| view.owned(key).map(|text| (text, view.value_place(key))))
     }
 
@@ -620,10 +593,10 @@ impl Task<'_> {
 }
 
 /// Reads who knows what a silent worker is up to.
-fn probe(view: &MapView<'_>) -> Option<Probe> {
+fn probe(view: &MapView<'_>) -> Option<StallProbe> {
     let stall = view.map("stall").filter(|stall| stall.flag("enabled") != Some(false))?;
     let probe = stall.map("probe")?;
-    Some(Probe {
+    Some(StallProbe {
         command: probe.owned("command")?,
         interval: probe.parsed("interval").unwrap_or(Millis::from_secs(60)),
         timeout: probe.parsed("timeout").unwrap_or(Millis::from_secs(10)),
@@ -654,10 +627,10 @@ fn outputs(view: &MapView<'_>) -> Vec<Output> {
     view.maps("outputs").iter().filter_map(read).collect()
 }
 
-fn exports(view: &MapView<'_>) -> Vec<Export> {
+fn exports(view: &MapView<'_>) -> Vec<ArtifactExport> {
     let read = |export: &MapView<'_>| {
         let artifact = export.owned("artifact")?;
-        Some(Export {
+        Some(ArtifactExport {
             from: export.text("from")?.into(),
             r#as: export.owned("as").unwrap_or_else(|| artifact.clone()),
             artifact,
@@ -674,10 +647,10 @@ fn on_failure(view: &MapView<'_>) -> OnFailure {
     }
 }
 
-fn on_exhausted(view: &MapView<'_>) -> OnExhausted {
+fn on_exhausted(view: &MapView<'_>) -> OnIterationsExhausted {
     match view.text("on_iterations_exhausted") {
-        Some("continue") => OnExhausted::Continue,
-        _ => OnExhausted::Abort,
+        Some("continue") => OnIterationsExhausted::Continue,
+        _ => OnIterationsExhausted::Abort,
     }
 }
 

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use unstuck_core::cost;
 use unstuck_core::id::Millis;
 use unstuck_core::workflow::{
-    Baseline, Check, CheckBy, CheckCommand, Convergence, Gate, Session, Work, Worker, WorkerKind, Workflow,
+    Baseline, Check, CheckCommand, CheckMethod, ConvergencePolicy, Gate, Session, StepKind, Worker,
+    WorkerKind, Workflow,
 };
 
-use super::{Options, parse};
+use super::files::LoadOptions;
+use super::load::parse;
 
 /// Returns the file that says what [`from_args`](super::quick()) made of a command line.
 ///
@@ -17,9 +19,9 @@ use super::{Options, parse};
 ///
 /// A setting that has no key in a file.
 pub fn save(workflow: &Workflow) -> Result<String, String> {
-    let text = written(workflow);
+    let text = to_yaml(workflow);
     let nothing: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
-    match parse(text.as_bytes(), Path::new("workflow.yaml"), &Options::default(), &nothing) {
+    match parse(text.as_bytes(), Path::new("workflow.yaml"), &LoadOptions::default(), &nothing) {
         // Prices are in another file.
         Ok(loaded) if loaded.workflow == (Workflow { prices: None, ..workflow.clone() }) => Ok(text),
         Ok(_) if workflow.steps.iter().any(|step| step.completion.is_some()) => {
@@ -27,16 +29,16 @@ pub fn save(workflow: &Workflow) -> Result<String, String> {
         }
         Ok(_) => Err("a file cannot say all of it".to_owned()),
         Err(rejected) => {
-            let complaints = rejected.complaints.iter().map(|it| {
-                let help = it.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
-                format!("{}: {}{help}", it.path, it.what)
+            let complaints = rejected.complaints.iter().map(|complaint| {
+                let help = complaint.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
+                format!("{}: {}{help}", complaint.path, complaint.what)
             });
             Err(complaints.collect::<Vec<_>>().join("; "))
         }
     }
 }
 
-fn written(workflow: &Workflow) -> String {
+fn to_yaml(workflow: &Workflow) -> String {
     let mut lines = vec![
         "# Written by `unstuck run --save`. Every key is in docs/workflow-reference.md;".to_owned(),
         "# `unstuck check` says what is wrong with the file, and what it may cost.".to_owned(),
@@ -44,19 +46,17 @@ fn written(workflow: &Workflow) -> String {
         "version: \"1\"".to_owned(),
         format!("timeout: {} # of the whole run", span(workflow.timeout)),
     ];
-    lines.extend(
-        workflow.budget.micro_usd.map(|it| format!("max_usd: {} # of all workers", cost::exact_dollars(it))),
-    );
-    lines.extend(workflow.budget.tokens.map(|it| format!("max_tokens: {it}")));
-    lines.extend(
-        workflow.notify.as_ref().map(|it| format!("notify: {} # when the run has ended", quoted(it))),
-    );
+    let usd = workflow.budget.micro_usd.map(cost::exact_dollars);
+    lines.extend(usd.map(|usd| format!("max_usd: {usd} # of all workers")));
+    lines.extend(workflow.budget.tokens.map(|tokens| format!("max_tokens: {tokens}")));
+    let notify = workflow.notify.as_deref().map(quoted);
+    lines.extend(notify.map(|command| format!("notify: {command} # when the run has ended")));
     lines.push("steps:".to_owned());
     for step in &workflow.steps {
         lines.push(format!("  {}:", step.id));
         let mut say = |line: String| lines.push(format!("    {line}"));
-        if let Work::Worker(worker) = &step.work {
-            asked(worker).for_each(&mut say);
+        if let StepKind::Worker(worker) = &step.work {
+            worker_lines(worker).for_each(&mut say);
         }
         say("capabilities: [READ, EDIT, RUN_TESTS, RUN_COMMANDS]".to_owned());
         say(format!("timeout: {} # of one attempt of the worker", span(step.timeout)));
@@ -76,17 +76,17 @@ fn written(workflow: &Workflow) -> String {
 }
 
 /// Says who is asked, and what.
-fn asked(worker: &Worker) -> impl Iterator<Item = String> {
-    let command = worker.command.as_ref();
-    let command = command.map(|it| format!("command: {} # gets the prompt on standard input", quoted(it)));
-    who(worker).chain(command).chain([format!("instructions: {}", quoted(&worker.instructions))])
+fn worker_lines(worker: &Worker) -> impl Iterator<Item = String> {
+    let command = worker.command.as_deref().map(quoted);
+    let command = command.map(|command| format!("command: {command} # gets the prompt on standard input"));
+    client_lines(worker).chain(command).chain([format!("instructions: {}", quoted(&worker.instructions))])
 }
 
 /// Says who works.
-fn who(worker: &Worker) -> impl Iterator<Item = String> {
+fn client_lines(worker: &Worker) -> impl Iterator<Item = String> {
     let client = worker.client.as_ref().filter(|_| worker.kind == WorkerKind::Client);
-    let fallback: Vec<String> =
-        worker.fallback.iter().filter_map(|it| it.client.as_ref()).map(|it| it.name.clone()).collect();
+    let clients = worker.fallback.iter().filter_map(|worker| worker.client.as_ref());
+    let fallback: Vec<String> = clients.map(|client| client.name.clone()).collect();
     [
         Some(format!("worker: {}", worker.kind.as_str())),
         client.map(|client| format!("client: {}", quoted(&client.name))),
@@ -102,10 +102,10 @@ fn who(worker: &Worker) -> impl Iterator<Item = String> {
 
 fn check(check: &Check) -> Vec<String> {
     let by = match &check.by {
-        CheckBy::Commands(commands) => ran(check, commands),
-        CheckBy::Agent(judge) => {
+        CheckMethod::Commands(commands) => command_lines(check, commands),
+        CheckMethod::Agent(judge) => {
             let may = serde_json::to_string(&judge.capabilities).expect("names can be written");
-            asked(judge).chain([format!("capabilities: {may}")]).collect()
+            worker_lines(judge).chain([format!("capabilities: {may}")]).collect()
         }
         _ => vec!["claim: true # the worker itself says when it is done".to_owned()],
     };
@@ -115,7 +115,7 @@ fn check(check: &Check) -> Vec<String> {
 }
 
 /// Says which commands are run, and what of their failures counts.
-fn ran(check: &Check, commands: &[CheckCommand]) -> Vec<String> {
+fn command_lines(check: &Check, commands: &[CheckCommand]) -> Vec<String> {
     let mut lines = vec!["commands:".to_owned()];
     lines.extend(commands.iter().map(|command| {
         let gate = match command.gate {
@@ -135,7 +135,7 @@ fn ran(check: &Check, commands: &[CheckCommand]) -> Vec<String> {
     lines
 }
 
-fn convergence(policy: &Convergence) -> Vec<String> {
+fn convergence(policy: &ConvergencePolicy) -> Vec<String> {
     let mut lines = vec![
         "convergence:".to_owned(),
         "  enabled: true".to_owned(),

@@ -1,10 +1,8 @@
 //! The value of one key by itself, as a file may write it: for who asks what another value would have meant.
 
 use serde_json::{Map, Value};
-use unstuck_document::diagnostic::{KeyPath, Location, Report};
-use unstuck_document::keys::{Key, KeyContext, Kind};
-use unstuck_document::node::{self, Node};
-use unstuck_document::type_check;
+use unstuck_document::keys::{Key, KeyContext, KeyType};
+use unstuck_document::{FileOffset, KeyPath, LoadReport, TreeNode, node, type_check};
 
 use super::keys;
 use crate::registry;
@@ -16,99 +14,111 @@ use crate::registry;
 ///
 /// A file may not have this value. The sentence says why not.
 pub fn value(keys: &[&str], text: &str) -> Result<Option<Value>, String> {
-    let Some(kind) = kind_of(keys) else { return Ok(None) };
-    if matches!(kind, Kind::Text | Kind::AnyText | Kind::TextOr(_) | Kind::Version | Kind::Anything) {
+    let Some(kind) = key_kind(keys) else { return Ok(None) };
+    if matches!(
+        kind,
+        KeyType::Text | KeyType::AnyText | KeyType::TextOr(_) | KeyType::Version | KeyType::Anything
+    ) {
         return Ok(None);
     }
-    let mut report = Report::default();
+    let mut report = LoadReport::default();
     let source = report.add_source(String::new(), text.to_owned());
     let node = node::parse(source, text, &mut report);
     if let Some(node) = &node {
-        type_check::check(kind, node, Location { source, offset: 0 }, &KeyPath::default(), &mut report);
+        type_check::check(kind, node, FileOffset { source, offset: 0 }, &KeyPath::default(), &mut report);
     }
     let (errors, _) = report.finish(false);
     if let Some(first) = errors.into_iter().next() {
         return Err(first.help.map_or_else(|| first.what.clone(), |help| format!("{}; {help}", first.what)));
     }
-    let is_nested = |it: &Node| matches!(it.kind, node::Kind::List(_) | node::Kind::Map(_));
+    let is_nested = |item: &TreeNode| matches!(item.kind, node::NodeKind::List(_) | node::NodeKind::Map(_));
     Ok(node.filter(is_nested).map(|node| json(&node)))
 }
 
 /// Returns the names that a file knows below a key: all that may stand there, none below what is no map; `None` where names
 /// are the file's own, or entries of a list.
 pub fn names_below(keys: &[&str]) -> Option<Vec<&'static str>> {
-    match kind_of(keys) {
-        Some(Kind::Map(level) | Kind::TextOr(level)) => Some(keys_of(level).map(|key| key.name).collect()),
-        Some(Kind::Named(_) | Kind::Steps(..) | Kind::List(_) | Kind::Some(_) | Kind::Open | Kind::Texts) => {
-            None
+    match key_kind(keys) {
+        Some(KeyType::Map(level) | KeyType::TextOr(level)) => {
+            Some(level_keys(level).map(|key| key.name).collect())
         }
+        Some(
+            KeyType::Named(_)
+            | KeyType::Steps(..)
+            | KeyType::List(_)
+            | KeyType::Some(_)
+            | KeyType::Open
+            | KeyType::Texts,
+        ) => None,
         _ => Some(Vec::new()),
     }
 }
 
 /// Returns values that a file may write for a key, at least two that differ where there are two; none for a map with known keys.
 pub fn samples(keys: &[&str]) -> Vec<String> {
-    kind_of(keys).map(samples_of).unwrap_or_default()
+    key_kind(keys).map(kind_samples).unwrap_or_default()
 }
 
-fn samples_of(kind: Kind) -> Vec<String> {
-    let texts = |all: &[&str]| all.iter().map(|&it| it.to_owned()).collect();
+fn kind_samples(kind: KeyType) -> Vec<String> {
+    let texts = |all: &[&str]| all.iter().map(|&text| text.to_owned()).collect();
     match kind {
-        Kind::Version => texts(&["1"]),
-        Kind::Flag => texts(&["false", "true"]),
-        Kind::Whole(least) => vec![least.to_string(), (least + 1).to_string()],
-        Kind::Scalar(scalar) => texts(&scalar.samples),
-        Kind::Word(words) => texts(words),
-        Kind::List(item) => texts(&["[]"]).into_iter().chain(listed(*item)).collect(),
-        Kind::Some(item) => listed(*item),
-        Kind::Map(_) | Kind::Named(_) | Kind::Steps(..) | Kind::Open | Kind::Texts => texts(&["{}"]),
+        KeyType::Version => texts(&["1"]),
+        KeyType::Flag => texts(&["false", "true"]),
+        KeyType::Whole(least) => vec![least.to_string(), (least + 1).to_string()],
+        KeyType::Scalar(scalar) => texts(&scalar.samples),
+        KeyType::Word(words) => texts(words),
+        KeyType::List(item) => texts(&["[]"]).into_iter().chain(list_samples(*item)).collect(),
+        KeyType::Some(item) => list_samples(*item),
+        KeyType::Map(_) | KeyType::Named(_) | KeyType::Steps(..) | KeyType::Open | KeyType::Texts => {
+            texts(&["{}"])
+        }
         _ => texts(&["a", "b"]),
     }
 }
 
 /// Returns lists of one entry; an entry that is a map has the keys that it needs.
-fn listed(item: Kind) -> Vec<String> {
-    let Kind::Map(level) = item else {
-        return samples_of(item).iter().map(|it| format!("[{it}]")).collect();
+fn list_samples(item: KeyType) -> Vec<String> {
+    let KeyType::Map(level) = item else {
+        return kind_samples(item).iter().map(|sample| format!("[{sample}]")).collect();
     };
     let needed = level.keys.iter().filter(|key| key.required);
-    let pairs = needed.filter_map(|key| Some(format!("{}: {}", key.name, samples_of(key.kind).pop()?)));
+    let pairs = needed.filter_map(|key| Some(format!("{}: {}", key.name, kind_samples(key.kind).pop()?)));
     vec![format!("[{{{}}}]", pairs.collect::<Vec<_>>().join(", "))]
 }
 
 /// Returns what the value of a key may be; `None` where a file has no such key.
-fn kind_of(keys: &[&str]) -> Option<Kind> {
-    keys.iter().try_fold(Kind::Map(&keys::WORKFLOW), |kind, key| match kind {
-        Kind::Map(level) | Kind::TextOr(level) => {
-            keys_of(level).find(|it| it.name == *key).map(|key| key.kind)
+fn key_kind(keys: &[&str]) -> Option<KeyType> {
+    keys.iter().try_fold(KeyType::Map(&keys::WORKFLOW), |kind, key| match kind {
+        KeyType::Map(level) | KeyType::TextOr(level) => {
+            level_keys(level).find(|known| known.name == *key).map(|key| key.kind)
         }
-        Kind::Named(level) => Some(Kind::Map(level)),
-        Kind::Steps(step, _) => Some(Kind::Map(step)),
-        Kind::List(item) | Kind::Some(item) => Some(*item),
-        Kind::Open => Some(Kind::Anything),
-        Kind::Texts => Some(Kind::AnyText),
+        KeyType::Named(level) => Some(KeyType::Map(level)),
+        KeyType::Steps(step, _) => Some(KeyType::Map(step)),
+        KeyType::List(item) | KeyType::Some(item) => Some(*item),
+        KeyType::Open => Some(KeyType::Anything),
+        KeyType::Texts => Some(KeyType::AnyText),
         _ => None,
     })
 }
 
 /// Returns the keys of a level; for a `registry_step`, also the keys of a step in the registry.
-fn keys_of(level: &'static KeyContext) -> impl Iterator<Item = &'static Key> {
+fn level_keys(level: &'static KeyContext) -> impl Iterator<Item = &'static Key> {
     let of_registry: &[Key] = if *level == keys::REGISTRY_STEP { registry::keys::STEP.keys } else { &[] };
     level.keys.iter().chain(of_registry)
 }
 
-pub(super) fn json(node: &Node) -> Value {
+pub(super) fn json(node: &TreeNode) -> Value {
     match &node.kind {
-        node::Kind::Null => Value::Null,
-        node::Kind::Bool(flag) => Value::Bool(*flag),
-        node::Kind::Int(text) | node::Kind::Float(text) => {
+        node::NodeKind::Null => Value::Null,
+        node::NodeKind::Bool(flag) => Value::Bool(*flag),
+        node::NodeKind::Int(text) | node::NodeKind::Float(text) => {
             serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
         }
-        node::Kind::Text(text) => Value::String(text.clone()),
-        node::Kind::List(items) => Value::Array(items.iter().map(json).collect()),
-        node::Kind::Map(entries) => {
-            Value::Object(entries.iter().map(|it| (it.key.clone(), json(&it.value))).collect::<Map<_, _>>())
-        }
+        node::NodeKind::Text(text) => Value::String(text.clone()),
+        node::NodeKind::List(items) => Value::Array(items.iter().map(json).collect()),
+        node::NodeKind::Map(entries) => Value::Object(
+            entries.iter().map(|entry| (entry.key.clone(), json(&entry.value))).collect::<Map<_, _>>(),
+        ),
     }
 }
 
@@ -161,7 +171,7 @@ mod tests {
             ("nope", Some("")),
         ] {
             let keys: Vec<&str> = key.split('.').collect();
-            assert_eq!(names_below(&keys).map(|it| it.join(" ")).as_deref(), want, "{key}");
+            assert_eq!(names_below(&keys).map(|names| names.join(" ")).as_deref(), want, "{key}");
         }
     }
 
@@ -169,7 +179,7 @@ mod tests {
     fn samples_are_values_that_a_file_may_write() {
         for key in keys::STEP.keys.iter().chain(keys::CONVERGENCE.keys).map(|key| key.name) {
             for keys in [["steps", "a", key].as_slice(), &["steps", "a", "convergence", key]] {
-                let is_map = matches!(kind_of(keys), Some(Kind::Map(_)));
+                let is_map = matches!(key_kind(keys), Some(KeyType::Map(_)));
                 for sample in samples(keys).iter().filter(|_| !is_map) {
                     assert!(value(keys, sample).is_ok(), "{keys:?}={sample}: {:?}", value(keys, sample));
                 }

@@ -3,18 +3,16 @@
 use unstuck_core::cost;
 use unstuck_core::id::StepId;
 use unstuck_core::workflow::{BranchRules, Budget, OutagePolicy, Step, Workflow};
-use unstuck_document::diagnostic::{KeyPath, OnceNote, quoted};
-use unstuck_document::map_view::MapView;
-use unstuck_document::node::Node;
-use unstuck_document::type_check::{check_map, nearest};
+use unstuck_document::type_check::check_map;
+use unstuck_document::{KeyPath, MapView, OnceNote, TreeNode, nearest, quote};
 
 use super::graph;
 use super::keys;
-use super::load::{Loader, Scope};
+use super::load::{FileScope, WorkflowLoader};
 
-impl Loader<'_> {
+impl WorkflowLoader<'_> {
     /// Reads a workflow; what is wrong is in the report, and the result is only good if nothing is.
-    pub fn workflow(&mut self, root: &Node, mut scope: Scope) -> Option<Workflow> {
+    pub fn workflow(&mut self, root: &TreeNode, mut scope: FileScope) -> Option<Workflow> {
         let top = MapView::new(root, root.place, KeyPath::default());
         if self.is_something_else(&top) {
             return None;
@@ -65,12 +63,8 @@ impl Loader<'_> {
         }
         let catalog = top.has("agents") && !top.has("steps") && !top.has("name") && !top.has("timeout");
         if catalog {
-            self.report.error(
-                top.place,
-                &top.path,
-                "this is an agent catalog, not a workflow",
-                "pass it with --agents",
-            );
+            let help = "pass it with --agents";
+            self.report.error(top.place, &top.path, "this is an agent catalog, not a workflow", help);
         }
         catalog
     }
@@ -82,7 +76,7 @@ impl Loader<'_> {
             let path = top.path.key("branch_transition_step");
             if !steps.iter().any(|step| step.id.as_str() == name) {
                 let near = nearest(name, steps.iter().map(|step| step.id.as_str()));
-                let help = near.map_or_else(String::new, |near| format!("did you mean {}?", quoted(near)));
+                let help = near.map_or_else(String::new, |near| format!("did you mean {}?", quote(near)));
                 self.report.error(
                     top.value_place("branch_transition_step"),
                     &path,
@@ -90,12 +84,8 @@ impl Loader<'_> {
                     help,
                 );
             } else if !create_branch {
-                self.report.warn(
-                    top.key_place("branch_transition_step"),
-                    &path,
-                    "no effect",
-                    "it needs create_branch: true",
-                );
+                let help = "it needs create_branch: true";
+                self.report.warn(top.key_place("branch_transition_step"), &path, "no effect", help);
             }
         }
         let usual = steps.iter().find(|step| step.id.as_str() == "branch").map(|step| step.id.clone());
@@ -112,12 +102,8 @@ impl Loader<'_> {
         }
         let agent = top.map("management").and_then(|management| management.map("agent"));
         if let Some(agent) = agent.filter(|agent| agent.has("worker") && agent.has("agent")) {
-            self.report.error(
-                agent.key_place("agent"),
-                &agent.path,
-                "worker and agent stand together",
-                "leave one of them out",
-            );
+            let help = "leave one of them out";
+            self.report.error(agent.key_place("agent"), &agent.path, "worker and agent stand together", help);
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use unstuck_core::completion::Run;
+use unstuck_core::completion::ValidatorKind;
 use unstuck_workflow::registry::builtin;
 use unstuck_workflow::registry::params::{self, ParamError};
 use unstuck_workflow::registry::pattern::{self, PatternTerm};
@@ -78,7 +78,7 @@ fn unreadable_go_file_fails_like_an_unformatted_one() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("go.mod"), "module a").unwrap();
     let validator = builtin::validator("format-check", folder.path()).unwrap();
-    let Run::Command(command) = validator.run else { panic!("{validator:?}") };
+    let ValidatorKind::Command(command) = validator.run else { panic!("{validator:?}") };
     let bin = folder.path().join("bin");
     fs::create_dir(&bin).unwrap();
     for (gofmt, expected) in [

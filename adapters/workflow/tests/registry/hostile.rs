@@ -453,7 +453,7 @@ fn an_expression_that_grows_without_end_is_refused() {
     let text = example().to_string();
     let rule = format!("params: {{two: {{layerType: {{pattern: '{BOMB}'}}}}}}\n");
     let said = load(&folder(&[(REGISTRY, &text), (user, &rule)])).1;
-    expect![".agent/climpt/config/fixer-steps-user.yml:1:37: params.two.layerType.pattern: not a regular expression: Compiled regex exceeds size limit of 10485760 bytes.; expected a regular expression"].assert_eq(said.lines().find(|it| it.starts_with(user)).unwrap_or_default());
+    expect![".agent/climpt/config/fixer-steps-user.yml:1:37: params.two.layerType.pattern: not a regular expression: Compiled regex exceeds size limit of 10485760 bytes.; expected a regular expression"].assert_eq(said.lines().find(|line| line.starts_with(user)).unwrap_or_default());
     let long = json!(format!("matches:{}", "(".repeat(50_000)));
     let said = load(&agent(&with(example(), &[("/validators/tests-pass/successWhen", long)]), PROMPTS)).1;
     assert!(said.contains("successWhen: `((((") && said.len() < 2000, "{} bytes", said.len());
@@ -468,7 +468,7 @@ fn a_schema_that_no_log_gives_back_is_refused() {
         let file = format!(r#"{{"s": {{"type": "object", "properties": {{"a": {nested}}}}}}}"#);
         let prompts = [PROMPTS, &[("schemas/a.json", file.as_str())]].concat();
         let folder = agent(&with(example(), &[("/steps/initial.issue", step.clone())]), &prompts);
-        let said = flow(&folder, OF_ISSUE).err().map(|it| it.to_string()).unwrap_or_default();
+        let said = flow(&folder, OF_ISSUE).err().map(|error| error.to_string()).unwrap_or_default();
         let sentence = "could not be read back from the log of a run: recursion limit exceeded";
         assert_eq!(said.contains(sentence), !taken, "{levels}: {said}");
         assert_eq!(said.is_empty(), taken, "{levels}: {said}");

@@ -91,7 +91,7 @@ fn unreachable_conditions_are_reported() {
     let registry = json!({"agentId": "fixer", "completionPatterns": example()["completionPatterns"],
         "validators": example()["validators"], "steps": example()["steps"], "validationSteps": {"closure.review": end}});
     let registry = loaded(&registry, PROMPTS);
-    assert_eq!(registry.unasked(&["issue"]), ["closure.review"]);
-    assert_eq!(registry.unasked(&["review"]), Vec::<String>::new());
+    assert_eq!(registry.unused_steps(&["issue"]), ["closure.review"]);
+    assert_eq!(registry.unused_steps(&["review"]), Vec::<String>::new());
     assert!(registry.completion(&step_ref("polling")).is_err());
 }

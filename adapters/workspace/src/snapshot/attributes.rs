@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use unstuck_files::safe_dir::{ACCESS_LIST, Attributes as OfFile};
+use unstuck_files::safe_dir::{ACCESS_LIST, Xattrs as FileAttributes};
 
 /// The first line of a list, which may have no other.
 const HEAD: &[u8] = b"attributes\n";
@@ -14,11 +14,11 @@ const GROUP: u32 = 0o070;
 
 /// The attributes of the files and folders of a snapshot that have any. `None` where they are not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Attributes(Option<BTreeMap<Vec<u8>, OfFile>>);
+pub(super) struct AttributeList(Option<BTreeMap<Vec<u8>, FileAttributes>>);
 
-impl Attributes {
+impl AttributeList {
     /// Takes paths and attributes; the path of the workspace itself is empty. If one is not known, none is.
-    pub(super) fn of<'a>(all: impl Iterator<Item = (&'a [u8], Option<OfFile>)>) -> Self {
+    pub(super) fn new<'a>(all: impl Iterator<Item = (&'a [u8], Option<FileAttributes>)>) -> Self {
         let known = all.map(|(path, attributes)| Some((path.to_vec(), attributes?)));
         let known: Option<BTreeMap<_, _>> = known.collect();
         Self(known.map(|mut known| {
@@ -42,7 +42,7 @@ impl Attributes {
         if bytes.is_empty() {
             return Some(Self(None));
         }
-        let mut all: BTreeMap<Vec<u8>, OfFile> = BTreeMap::new();
+        let mut all: BTreeMap<Vec<u8>, FileAttributes> = BTreeMap::new();
         let fields: Vec<&[u8]> = bytes.strip_prefix(HEAD)?.split_inclusive(|&byte| byte == 0).collect();
         for entry in fields.chunks(3) {
             let [path, name, value] = entry else { return None };
@@ -60,8 +60,8 @@ impl Attributes {
     }
 
     /// Returns the attributes of something in the snapshot; `None` where they are not known.
-    pub(super) fn get(&self, path: &[u8]) -> Option<&OfFile> {
-        static NONE: OfFile = OfFile::new();
+    pub(super) fn get(&self, path: &[u8]) -> Option<&FileAttributes> {
+        static NONE: FileAttributes = FileAttributes::new();
         Some(self.0.as_ref()?.get(path).unwrap_or(&NONE))
     }
 
@@ -74,7 +74,7 @@ impl Attributes {
 }
 
 /// Returns a mode that, without the access list, allows no more than mode and list did together.
-pub(super) fn without_list(mode: u32, attributes: &OfFile) -> u32 {
+pub(super) fn without_list(mode: u32, attributes: &FileAttributes) -> u32 {
     match attributes.get(ACCESS_LIST) {
         None => mode,
         Some(list) => mode & !GROUP | (group_of(list).unwrap_or(0) << 3) & mode & GROUP,
@@ -94,19 +94,19 @@ fn group_of(list: &[u8]) -> Option<u32> {
 
 /// Gives something the attributes that it had, and takes others away. `set` sets one, or removes it. Returns what could not be
 /// restored.
-pub(super) fn give(
-    now: &OfFile,
-    then: &OfFile,
+pub(super) fn apply(
+    now: &FileAttributes,
+    then: &FileAttributes,
     set: impl Fn(&[u8], Option<&[u8]>) -> io::Result<()>,
 ) -> Vec<String> {
     let new = now.keys().filter(|name| !then.contains_key(*name)).map(|name| (name, None));
     let all = new.chain(then.iter().map(|(name, value)| (name, Some(&value[..]))));
     let refused = all.filter(|(name, value)| set(name, *value).is_err());
-    refused.map(|(name, _)| called(name)).collect()
+    refused.map(|(name, _)| display_name(name)).collect()
 }
 
 /// Returns how people call an attribute.
-fn called(name: &[u8]) -> String {
+fn display_name(name: &[u8]) -> String {
     match name {
         ACCESS_LIST => "its access list".to_owned(),
         b"system.posix_acl_default" => "its default access list".to_owned(),
@@ -118,7 +118,7 @@ fn called(name: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn list(entries: &[(u16, u16)]) -> OfFile {
+    fn list(entries: &[(u16, u16)]) -> FileAttributes {
         let each = entries.iter().flat_map(|(tag, allowed)| {
             [&tag.to_le_bytes()[..], &allowed.to_le_bytes(), &u32::MAX.to_le_bytes()].concat()
         });
@@ -127,24 +127,26 @@ mod tests {
 
     #[test]
     fn attributes_read_back_and_damaged_ones_do_not() {
-        let one: OfFile = [(b"user.a".to_vec(), vec![0, 255]), (b"user.b".to_vec(), Vec::new())].into();
-        let all = [(&b"a b"[..], Some(one)), (b"", Some(list(&[(4, 6)]))), (b"c", Some(OfFile::new()))];
-        let known = Attributes::of(all.clone().into_iter());
-        assert_eq!(known.get(b"c"), Some(&OfFile::new()));
-        let unknown = Attributes::of(all.into_iter().chain([(&b"d"[..], None)]));
+        let one: FileAttributes =
+            [(b"user.a".to_vec(), vec![0, 255]), (b"user.b".to_vec(), Vec::new())].into();
+        let all =
+            [(&b"a b"[..], Some(one)), (b"", Some(list(&[(4, 6)]))), (b"c", Some(FileAttributes::new()))];
+        let known = AttributeList::new(all.clone().into_iter());
+        assert_eq!(known.get(b"c"), Some(&FileAttributes::new()));
+        let unknown = AttributeList::new(all.into_iter().chain([(&b"d"[..], None)]));
         assert_eq!((unknown.get(b"c"), unknown.is_known()), (None, false));
-        for attributes in [known.clone(), unknown, Attributes::of(std::iter::empty())] {
-            assert_eq!(Attributes::decode(&attributes.encode()), Some(attributes));
+        for attributes in [known.clone(), unknown, AttributeList::new(std::iter::empty())] {
+            assert_eq!(AttributeList::decode(&attributes.encode()), Some(attributes));
         }
         let bytes = known.encode();
-        assert_eq!(Attributes::decode(&bytes[..bytes.len() - 1]), None);
-        assert_eq!(known.differing(&Attributes::of(std::iter::empty())).len(), 2);
+        assert_eq!(AttributeList::decode(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(known.differing(&AttributeList::new(std::iter::empty())).len(), 2);
     }
 
     #[test]
     fn mode_without_its_access_list_lets_the_group_do_no_more() {
         for (mode, attributes, expected) in [
-            (0o660, OfFile::new(), 0o660),
+            (0o660, FileAttributes::new(), 0o660),
             (0o660, list(&[(1, 6), (2, 6), (4, 0), (16, 6), (32, 0)]), 0o600),
             (0o640, list(&[(1, 6), (4, 6), (16, 4), (32, 0)]), 0o640),
             (0o670, list(&[(4, 5)]), 0o650),

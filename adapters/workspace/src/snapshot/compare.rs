@@ -9,16 +9,16 @@ use unstuck_core::id::Digest;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_files::safe_dir;
 
-use super::change::{self, Change};
+use super::change::{self, PathChange};
 use super::diff::{self, DiffOptions};
-use super::error::Error;
+use super::error::SnapshotResult;
 use super::excluded::{ChangedExcluded, ExcludedChange, ExcludedList, ExcludedReason, OneSidedPath};
 use super::git_restore;
 use super::nested_repos::{self, InnerBranch};
-use super::options::{MovedBranch, Staged};
+use super::options::{MovedBranch, StagedFiles};
 use super::paths::GIT;
 use super::root_tree::Parts;
-use super::snapshots::{Snapshots, plain};
+use super::snapshots::{Snapshots, path_bytes};
 use super::{tracked, tree, word_index};
 
 impl Snapshots {
@@ -27,12 +27,12 @@ impl Snapshots {
     /// # Errors
     ///
     /// A snapshot is gone or damaged.
-    pub fn unseen(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<OneSidedPath>, Error> {
+    pub fn one_sided_paths(&self, before: &Snapshot, after: &Snapshot) -> SnapshotResult<Vec<OneSidedPath>> {
         if before.id == after.id || before.left_out.is_empty() && after.left_out.is_empty() {
             return Ok(Vec::new());
         }
         let store = &self.store;
-        let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
+        let (before, after) = (Parts::read(store, before)?, Parts::read(store, after)?);
         let (unknown_before, unknown_after) = (before.uncovered(store)?, after.uncovered(store)?);
         let mut unseen = Vec::new();
         for (path, reason) in
@@ -66,7 +66,7 @@ impl Snapshots {
     /// # Errors
     ///
     /// A snapshot is gone or damaged.
-    pub fn changes(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<Change>, Error> {
+    pub fn changes(&self, before: &Snapshot, after: &Snapshot) -> SnapshotResult<Vec<PathChange>> {
         change::changes(&self.store, before, after)
     }
 
@@ -75,9 +75,9 @@ impl Snapshots {
     /// # Errors
     ///
     /// The snapshot is gone or damaged.
-    pub fn read(&self, snapshot: &Snapshot, path: &Path) -> Result<Option<Vec<u8>>, Error> {
-        let Some(tree) = Parts::of(&self.store, snapshot)?.work() else { return Ok(None) };
-        match tree::find(&self.store, tree, &plain(path))? {
+    pub fn read(&self, snapshot: &Snapshot, path: &Path) -> SnapshotResult<Option<Vec<u8>>> {
+        let Some(tree) = Parts::read(&self.store, snapshot)?.work() else { return Ok(None) };
+        match tree::find(&self.store, tree, &path_bytes(path))? {
             Some(place) if place.mode & safe_dir::TYPE == safe_dir::FILE => {
                 self.store.blob(&place.id).map(Some)
             }
@@ -96,7 +96,7 @@ impl Snapshots {
         after: &Snapshot,
         options: &DiffOptions,
         to: &mut dyn Write,
-    ) -> Result<(), Error> {
+    ) -> SnapshotResult<()> {
         diff::diff(&self.store, before, after, options, to)
     }
 
@@ -106,8 +106,8 @@ impl Snapshots {
     /// # Errors
     ///
     /// A snapshot is gone or damaged.
-    pub fn newly_uncovered(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<PathBuf>, Error> {
-        let uncovered = |of: &Snapshot| Parts::of(&self.store, of)?.uncovered(&self.store);
+    pub fn newly_uncovered(&self, before: &Snapshot, after: &Snapshot) -> SnapshotResult<Vec<PathBuf>> {
+        let uncovered = |of: &Snapshot| Parts::read(&self.store, of)?.uncovered(&self.store);
         let (before, after) = (uncovered(before)?, uncovered(after)?);
         let new = after.work().filter(|path| before.reason(path).is_none());
         Ok(new.map(|path| safe_dir::as_path(path).into_owned()).collect())
@@ -123,15 +123,15 @@ impl Snapshots {
         before: &Snapshot,
         after: &Snapshot,
         words: &BTreeSet<&'w str>,
-    ) -> Result<BTreeSet<&'w str>, Error> {
+    ) -> SnapshotResult<BTreeSet<&'w str>> {
         let is_cut = |of: &Snapshot| {
             let reasons = [ExcludedReason::TooMuch, ExcludedReason::TooMany].map(|reason| reason.to_string());
-            of.left_out.iter().any(|it| it.count > 0 && reasons.contains(&it.reason))
+            of.left_out.iter().any(|left| left.count > 0 && reasons.contains(&left.reason))
         };
         if words.is_empty() || is_cut(after) || !self.newly_uncovered(before, after)?.is_empty() {
             return Ok(BTreeSet::new());
         }
-        Ok(word_index::lost(&self.store, before, after, words)?.unwrap_or_default()) // no read
+        Ok(word_index::lost_words(&self.store, before, after, words)?.unwrap_or_default()) // no read
     }
 
     /// Returns the branches of a snapshot that are not so in a later one; none where they are not known.
@@ -139,11 +139,11 @@ impl Snapshots {
     /// # Errors
     ///
     /// A snapshot is gone or damaged.
-    pub fn moved_branches(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<MovedBranch>, Error> {
+    pub fn moved_branches(&self, before: &Snapshot, after: &Snapshot) -> SnapshotResult<Vec<MovedBranch>> {
         if before.id == after.id {
             return Ok(Vec::new());
         }
-        let (before, after) = (Parts::of(&self.store, before)?, Parts::of(&self.store, after)?);
+        let (before, after) = (Parts::read(&self.store, before)?, Parts::read(&self.store, after)?);
         if before.same_branches(&after) {
             return Ok(Vec::new());
         }
@@ -153,7 +153,7 @@ impl Snapshots {
             let to = after.remove(&name);
             MovedBranch { name, from, to }
         });
-        Ok(moved.filter(|it| it.to.as_ref() != Some(&it.from)).collect())
+        Ok(moved.filter(|branch| branch.to.as_ref() != Some(&branch.from)).collect())
     }
 
     /// Returns the changed files below `.git` that configure git or the programs that it runs. Settings of a branch do
@@ -162,11 +162,11 @@ impl Snapshots {
     /// # Errors
     ///
     /// A snapshot is gone or damaged.
-    pub fn changed_settings(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<PathBuf>, Error> {
+    pub fn changed_settings(&self, before: &Snapshot, after: &Snapshot) -> SnapshotResult<Vec<PathBuf>> {
         if before.id == after.id {
             return Ok(Vec::new());
         }
-        let (before, after) = (Parts::of(&self.store, before)?, Parts::of(&self.store, after)?);
+        let (before, after) = (Parts::read(&self.store, before)?, Parts::read(&self.store, after)?);
         let folders = before.repository_folder().zip(after.repository_folder());
         let Some(folders) = folders else { return Ok(Vec::new()) };
         let unknown = [&before, &after].map(|of| of.uncovered(&self.store));
@@ -180,7 +180,7 @@ impl Snapshots {
         &self,
         (before, after): (Digest, Digest),
         (unknown_before, unknown_after): (&ExcludedList, &ExcludedList),
-    ) -> Result<impl Iterator<Item = Vec<u8>> + use<>, Error> {
+    ) -> SnapshotResult<impl Iterator<Item = Vec<u8>> + use<>> {
         let mut pairs = tree::compare(&self.store, Some(before), Some(after))?;
         pairs.retain(|path, pair| {
             git_restore::is_setting(path) && !change::is_unknown(path, pair, unknown_before, unknown_after)
@@ -204,11 +204,11 @@ impl Snapshots {
         &self,
         before: &Snapshot,
         after: &Snapshot,
-    ) -> Result<Vec<PathBuf>, Error> {
+    ) -> SnapshotResult<Vec<PathBuf>> {
         if before.id == after.id {
             return Ok(Vec::new());
         }
-        let unknown = [before, after].map(|of| Parts::of(&self.store, of)?.uncovered(&self.store));
+        let unknown = [before, after].map(|of| Parts::read(&self.store, of)?.uncovered(&self.store));
         let [unknown_before, unknown_after] = unknown;
         let (unknown_before, unknown_after) = (unknown_before?, unknown_after?);
         let (before, after) = (self.inner(before)?, self.inner(after)?);
@@ -217,7 +217,8 @@ impl Snapshots {
             let Some(is) = after.get(&path).filter(|is| **is != was) else { continue };
             let unknown = (&unknown_before.below(&path), &unknown_after.below(&path));
             let settings = self.settings((was, *is), unknown)?;
-            changed.extend(settings.map(|it| safe_dir::as_path(&path).join(safe_dir::as_path(&it))));
+            changed
+                .extend(settings.map(|setting| safe_dir::as_path(&path).join(safe_dir::as_path(&setting))));
         }
         Ok(changed)
     }
@@ -231,16 +232,16 @@ impl Snapshots {
         &self,
         before: &Snapshot,
         after: &Snapshot,
-    ) -> Result<Vec<InnerBranch>, Error> {
+    ) -> SnapshotResult<Vec<InnerBranch>> {
         if before.id == after.id {
             return Ok(Vec::new());
         }
-        let unknown = Parts::of(&self.store, after)?.uncovered(&self.store)?;
+        let unknown = Parts::read(&self.store, after)?.uncovered(&self.store)?;
         nested_repos::gone_branches(&self.store, &self.inner(before)?, (&self.inner(after)?, &unknown))
     }
 
-    fn inner(&self, snapshot: &Snapshot) -> Result<nested_repos::Inner, Error> {
-        nested_repos::all(&self.store, &Parts::of(&self.store, snapshot)?)
+    fn inner(&self, snapshot: &Snapshot) -> SnapshotResult<nested_repos::NestedRepos> {
+        nested_repos::find_all(&self.store, &Parts::read(&self.store, snapshot)?)
     }
 
     /// Returns what a snapshot has left out and a later one finds to be another thing, as far as that can be seen from
@@ -249,24 +250,30 @@ impl Snapshots {
     /// # Errors
     ///
     /// A snapshot is gone or damaged.
-    pub fn lost(&self, before: &Snapshot, after: &Snapshot) -> Result<Vec<ChangedExcluded>, Error> {
+    pub fn changed_excluded(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> SnapshotResult<Vec<ChangedExcluded>> {
         if before.left_out.is_empty() || before.id == after.id {
             return Ok(Vec::new());
         }
         let store = &self.store;
-        let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
-        let lost = before.uncovered(store)?.lost(&after.uncovered(store)?, |path| after.find(store, path))?;
-        let mut told = Vec::with_capacity(lost.len());
-        for it in lost {
+        let (before, after) = (Parts::read(store, before)?, Parts::read(store, after)?);
+        let lost = before
+            .uncovered(store)?
+            .changed_since(&after.uncovered(store)?, |path| after.find(store, path))?;
+        let mut paths = Vec::with_capacity(lost.len());
+        for path in lost {
             // One that was brought back is another folder, with the same history.
-            let is_repository = it.comes_back && it.how == ExcludedChange::Replaced;
+            let is_repository = path.comes_back && path.how == ExcludedChange::Replaced;
             if !is_repository
-                || !nested_repos::goes_on(store, &before, &after, &safe_dir::as_bytes(&it.path))?
+                || !nested_repos::is_continued(store, &before, &after, &safe_dir::as_bytes(&path.path))?
             {
-                told.push(it);
+                paths.push(path);
             }
         }
-        Ok(told)
+        Ok(paths)
     }
 
     /// Counts the lines that were added and removed between two snapshots, in each of the files that are asked for. A
@@ -280,7 +287,7 @@ impl Snapshots {
         before: &Snapshot,
         after: &Snapshot,
         is_asked: &dyn Fn(&Path) -> bool,
-    ) -> Result<Vec<ChangedFile>, Error> {
+    ) -> SnapshotResult<Vec<ChangedFile>> {
         diff::lines(&self.store, before, after, is_asked)
     }
 
@@ -301,7 +308,7 @@ impl Snapshots {
 
     /// Returns which of these files are staged in a form that neither the last commit nor the workspace has; `None` where
     /// git cannot tell.
-    pub fn staged(&self, among: &BTreeSet<PathBuf>) -> Option<Staged> {
+    pub fn staged(&self, among: &BTreeSet<PathBuf>) -> Option<StagedFiles> {
         tracked::staged(&self.workspace, among).ok() // an error is `None`: not known
     }
 
@@ -317,7 +324,7 @@ impl Snapshots {
     }
 
     /// Returns all files of git's index; `None` where git cannot tell.
-    pub fn index(&self) -> Option<Staged> {
+    pub fn index(&self) -> Option<StagedFiles> {
         tracked::index(&self.workspace).ok() // an error is `None`: not known
     }
 }

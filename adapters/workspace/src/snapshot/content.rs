@@ -9,13 +9,13 @@ use std::thread;
 
 use sha2::Digest as _;
 use unstuck_core::id::Digest;
-use unstuck_files::safe_dir::{self, Attributes, ChangeStamp, SafeDir};
+use unstuck_files::safe_dir::{self, ChangeStamp, SafeDir, Xattrs};
 
-use super::error::{Error, io};
+use super::error::{SnapshotResult, io};
 use super::index::{is_settled, now};
-use super::object::{self, FILE, Kind, LINK, TYPE};
+use super::object::{self, FILE, LINK, ObjectKind, TYPE};
 use super::pack::{Compressor, Writer};
-use super::store::Store;
+use super::store::ObjectStore;
 use super::walk::{FoundPath, threads};
 
 /// A larger file is not held in memory.
@@ -29,7 +29,7 @@ const TRIES: u32 = 3;
 
 /// A file that was read. The store or the pack has its content.
 #[derive(Clone, Debug)]
-pub(super) struct Content {
+pub(super) struct FileContent {
     pub(super) id: Digest,
     pub(super) mode: u32,
     /// Metadata of the file before it was read.
@@ -37,7 +37,7 @@ pub(super) struct Content {
     /// Whether the next snapshot may rely on that stamp.
     pub(super) is_settled: bool,
     /// Access list and other attributes; `None` if unknown.
-    pub(super) attributes: Option<Attributes>,
+    pub(super) attributes: Option<Xattrs>,
 }
 
 /// Reads `files`, which are ordered by path, below the open folder `root`.
@@ -48,19 +48,19 @@ pub(super) struct Content {
 ///
 /// The pack cannot be written.
 pub(super) fn read(
-    store: &Store,
+    store: &ObjectStore,
     writer: &mut Writer,
     root: &SafeDir,
     files: &[&FoundPath],
-) -> Result<Vec<io::Result<Content>>, Error> {
+) -> SnapshotResult<Vec<io::Result<FileContent>>> {
     let next = AtomicUsize::new(0);
     let threads_max = threads().min(files.len());
-    let mut outcomes: Vec<io::Result<Content>> =
+    let mut outcomes: Vec<io::Result<FileContent>> =
         files.iter().map(|_| Err(io::ErrorKind::NotFound.into())).collect();
     thread::scope(|scope| {
         let (batches, incoming) = sync_channel(QUEUE);
         let reader =
-            || Reader { store, root, squeezer: Compressor::default(), at: None, batches: batches.clone() };
+            || Reader { store, root, compressor: Compressor::default(), at: None, batches: batches.clone() };
         let (mut threads, mut refused) = (Vec::new(), None);
         while threads.len() < threads_max && refused.is_none() {
             let reader = reader();
@@ -93,20 +93,22 @@ pub(super) fn read(
 }
 
 /// A content that the store does not have.
-enum New {
-    Squeezed { id: Digest, size: u64, bytes: Vec<u8> },
-    Large { at: usize, file: File, content: Content },
+enum NewContent {
+    Compressed { id: Digest, size: u64, bytes: Vec<u8> },
+    Large { at: usize, file: File, content: FileContent },
 }
 
-fn write(writer: &mut Writer, new: New, outcomes: &mut [io::Result<Content>]) -> io::Result<()> {
+fn write(writer: &mut Writer, new: NewContent, outcomes: &mut [io::Result<FileContent>]) -> io::Result<()> {
     match new {
-        New::Squeezed { id, size, bytes } => writer.add(Kind::Blob, id, size, &bytes),
-        New::Large { at, mut file, content } => {
+        NewContent::Compressed { id, size, bytes } => writer.add(ObjectKind::Blob, id, size, &bytes),
+        NewContent::Large { at, mut file, content } => {
             file.seek(SeekFrom::Start(0))?;
             let written = writer.add_large(content.id, content.stamp.size, file)?;
             outcomes[at] = match written {
-                Some(id) => Ok(Content { is_settled: content.is_settled && id == content.id, id, ..content }),
-                None => Err(changes()),
+                Some(id) => {
+                    Ok(FileContent { is_settled: content.is_settled && id == content.id, id, ..content })
+                }
+                None => Err(keeps_changing()),
             };
             Ok(())
         }
@@ -114,16 +116,16 @@ fn write(writer: &mut Writer, new: New, outcomes: &mut [io::Result<Content>]) ->
 }
 
 struct Reader<'a> {
-    store: &'a Store,
+    store: &'a ObjectStore,
     root: &'a SafeDir,
-    squeezer: Compressor,
+    compressor: Compressor,
     /// The folder of the last file.
     at: Option<(Vec<u8>, SafeDir)>,
-    batches: SyncSender<Vec<New>>,
+    batches: SyncSender<Vec<NewContent>>,
 }
 
 impl Reader<'_> {
-    fn run(mut self, files: &[&FoundPath], next: &AtomicUsize) -> Vec<(usize, io::Result<Content>)> {
+    fn run(mut self, files: &[&FoundPath], next: &AtomicUsize) -> Vec<(usize, io::Result<FileContent>)> {
         let mut outcomes = Vec::new();
         loop {
             let first = next.fetch_add(PORTION, Ordering::Relaxed);
@@ -134,7 +136,7 @@ impl Reader<'_> {
             let mut batch = Vec::new();
             let mut held = 0;
             for (at, file) in portion {
-                match self.file(at, &file.path, &mut batch) {
+                match self.read_file(at, &file.path, &mut batch) {
                     Ok(None) => {}
                     Ok(Some(content)) => {
                         held += content.stamp.size;
@@ -156,37 +158,47 @@ impl Reader<'_> {
     }
 
     /// Reads a file; `None` if the thread that writes will tell what became of it.
-    fn file(&mut self, at: usize, path: &[u8], batch: &mut Vec<New>) -> io::Result<Option<Content>> {
+    fn read_file(
+        &mut self,
+        at: usize,
+        path: &[u8],
+        batch: &mut Vec<NewContent>,
+    ) -> io::Result<Option<FileContent>> {
         let (parent, name) = safe_dir::split(path);
-        let folder = self.enter(parent)?;
-        let seen = folder.look(name)?;
+        let folder = self.open_folder(parent)?;
+        let seen = folder.metadata(name)?;
         let read_at = now();
         match seen.mode & TYPE {
             LINK => {
                 let target = folder.read_link(name)?;
-                let id = self.hold(&target, batch)?;
+                let id = self.add_small(&target, batch)?;
                 let is_settled = is_settled(&seen.stamp, read_at);
-                let attributes = Some(Attributes::new());
-                Ok(Some(Content { id, mode: seen.mode, stamp: seen.stamp, is_settled, attributes }))
+                let attributes = Some(Xattrs::new());
+                Ok(Some(FileContent { id, mode: seen.mode, stamp: seen.stamp, is_settled, attributes }))
             }
             FILE => {
                 let file = folder.open_file(name)?;
-                self.regular(at, file, batch)
+                self.read_regular(at, file, batch)
             }
             _ => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
-    fn regular(&mut self, at: usize, mut file: File, batch: &mut Vec<New>) -> io::Result<Option<Content>> {
+    fn read_regular(
+        &mut self,
+        at: usize,
+        mut file: File,
+        batch: &mut Vec<NewContent>,
+    ) -> io::Result<Option<FileContent>> {
         for _ in 0..TRIES {
-            let seen = safe_dir::look_at(&file)?;
+            let seen = safe_dir::metadata_of(&file)?;
             if !seen.is(FILE) {
                 return Err(io::ErrorKind::NotFound.into());
             }
             let is_settled = is_settled(&seen.stamp, now());
             let attributes = safe_dir::attributes(&file)?;
             let (id, mode, stamp) = (Digest::default(), seen.mode, seen.stamp);
-            let mut content = Content { id, mode, stamp, is_settled, attributes };
+            let mut content = FileContent { id, mode, stamp, is_settled, attributes };
             file.seek(SeekFrom::Start(0))?;
             if seen.stamp.size > HELD_BYTES_MAX {
                 let Some(id) = name_large(&mut file, seen.stamp.size)? else { continue };
@@ -194,30 +206,30 @@ impl Reader<'_> {
                 if self.store.has(&id) {
                     return Ok(Some(content));
                 }
-                batch.push(New::Large { at, file, content });
+                batch.push(NewContent::Large { at, file, content });
                 return Ok(None);
             }
             let mut bytes = Vec::with_capacity(seen.stamp.size as usize + 1);
             (&mut file).take(HELD_BYTES_MAX + 1).read_to_end(&mut bytes)?;
             if bytes.len() as u64 <= HELD_BYTES_MAX {
                 content.is_settled &= bytes.len() as u64 == seen.stamp.size;
-                content.id = self.hold(&bytes, batch)?;
+                content.id = self.add_small(&bytes, batch)?;
                 return Ok(Some(content));
             }
         }
-        Err(changes())
+        Err(keeps_changing())
     }
 
-    fn hold(&mut self, bytes: &[u8], batch: &mut Vec<New>) -> io::Result<Digest> {
-        let id = object::name(Kind::Blob, bytes);
+    fn add_small(&mut self, bytes: &[u8], batch: &mut Vec<NewContent>) -> io::Result<Digest> {
+        let id = object::name(ObjectKind::Blob, bytes);
         if !self.store.has(&id) {
-            let squeezed = self.squeezer.squeeze(bytes)?;
-            batch.push(New::Squeezed { id, size: bytes.len() as u64, bytes: squeezed });
+            let compressed = self.compressor.compress(bytes)?;
+            batch.push(NewContent::Compressed { id, size: bytes.len() as u64, bytes: compressed });
         }
         Ok(id)
     }
 
-    fn enter(&mut self, path: &[u8]) -> io::Result<&SafeDir> {
+    fn open_folder(&mut self, path: &[u8]) -> io::Result<&SafeDir> {
         let (at, folder) = match self.at.take() {
             Some((at, folder)) if at == path => (at, folder),
             _ => (path.to_vec(), self.root.open_below(path)?),
@@ -228,7 +240,7 @@ impl Reader<'_> {
 
 /// Names the content of a file; `None` if it does not have `size` bytes.
 fn name_large(file: &mut File, size: u64) -> io::Result<Option<Digest>> {
-    let mut hash = object::hasher(Kind::Blob, size);
+    let mut hash = object::hasher(ObjectKind::Blob, size);
     let mut chunk = vec![0; 256 * 1024];
     let mut total = 0;
     let mut content = file.take(size + 1);
@@ -243,6 +255,6 @@ fn name_large(file: &mut File, size: u64) -> io::Result<Option<Digest>> {
     }
 }
 
-fn changes() -> io::Error {
+fn keeps_changing() -> io::Error {
     io::Error::other("it changes all the time")
 }

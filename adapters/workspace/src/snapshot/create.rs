@@ -6,27 +6,28 @@ use std::sync::Arc;
 
 use unstuck_core::id::Digest;
 use unstuck_core::plural::count;
-use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
+use unstuck_core::snapshot::{Exclusion, RepositoryState, Snapshot};
 use unstuck_files::Read;
 use unstuck_files::safe_dir::{self, FileMeta, SafeDir};
 
-use super::attributes::Attributes;
-use super::content::{self, Content};
-use super::error::{self, Error};
+use super::attributes::AttributeList;
+use super::content::{self, FileContent};
+use super::error::{self, SnapshotResult};
 use super::excluded::{self, ExcludedPath, ExcludedReason};
+use super::git_files::{RepoResult, Unreadable};
 use super::index::{CachedContent, Index};
 use super::limits::cover;
 use super::mounts::Mounts;
 use super::object::TYPE;
-use super::options::Branches;
+use super::options::BranchTargets;
 use super::pack::Writer;
-use super::permissions::Permissions;
-use super::repository::{Known as Reading, Repository, Unreadable};
+use super::permissions::FolderModes;
+use super::repository::Repository;
 use super::restore_read_access;
-use super::root_tree::{Parts, Root};
+use super::root_tree::{Parts, RootWriter};
 use super::rules::{self, Lists, Rules};
 use super::snapshots::{INDEX, Snapshots};
-use super::tree::Node;
+use super::tree::PathEntry;
 use super::walk::{FoundPath, TreeSection, Walk};
 use super::{nested_repos, open_boxes, tracked};
 
@@ -40,7 +41,7 @@ impl Snapshots {
     ///
     /// The workspace does not exist, the store cannot be written, or another process has been writing for a minute. A
     /// file that cannot be read is left out, which is not an error.
-    pub fn take(&self, first: Option<&Snapshot>) -> Result<Snapshot, Error> {
+    pub fn take(&self, first: Option<&Snapshot>) -> SnapshotResult<Snapshot> {
         take(self, first, None)
     }
 
@@ -51,7 +52,7 @@ impl Snapshots {
     /// # Errors
     ///
     /// As [`Self::take`]; or `last` is damaged.
-    pub fn take_after(&self, first: Option<&Snapshot>, last: Option<&Snapshot>) -> Result<Snapshot, Error> {
+    pub fn take_after(&self, first: Option<&Snapshot>, last: Option<&Snapshot>) -> SnapshotResult<Snapshot> {
         let last = last.filter(|last| self.has(last));
         take(self, first.filter(|first| self.has(first)).or(last), last)
     }
@@ -68,15 +69,15 @@ impl Snapshots {
         first: Option<&Snapshot>,
         last: Option<&Snapshot>,
         then: &Snapshot,
-    ) -> Result<(Snapshot, Vec<PathBuf>), Error> {
+    ) -> SnapshotResult<(Snapshot, Vec<PathBuf>)> {
         let is_opened = safe_dir::let_owner_read(&self.workspace).unwrap_or(false);
         let mut made: Vec<PathBuf> = is_opened.then(|| PathBuf::from(".")).into_iter().collect();
         let now = self.take_after(first, last)?;
-        if now.left_out.iter().all(|left| left.reason != LeftOut::UNREADABLE) {
+        if now.left_out.iter().all(|left| left.reason != Exclusion::UNREADABLE) {
             return Ok((now, made));
         }
-        let unreadable = Parts::of(&self.store, &now)?.uncovered(&self.store)?.unreadable();
-        let unknown = Parts::of(&self.store, then)?.uncovered(&self.store)?;
+        let unreadable = Parts::read(&self.store, &now)?.uncovered(&self.store)?.unreadable();
+        let unknown = Parts::read(&self.store, then)?.uncovered(&self.store)?;
         let more =
             restore_read_access::make(&self.root()?, &unreadable, &|path| unknown.reason(path).is_some());
         if more.is_empty() {
@@ -91,7 +92,7 @@ pub(super) fn take(
     of: &Snapshots,
     first: Option<&Snapshot>,
     last: Option<&Snapshot>,
-) -> Result<Snapshot, Error> {
+) -> SnapshotResult<Snapshot> {
     let _lock = of.store.lock()?;
     let refused = |source| error::io("read the workspace", &of.workspace)(source);
     let root = SafeDir::root(&of.workspace).map_err(refused)?;
@@ -133,17 +134,17 @@ pub(super) fn take(
     let mut writer = of.store.writer();
     let index = Index::read(&of.own.join(INDEX));
     let files = read(of, &root, &index, &mut writer, found, &mut left)?;
-    let (standing, branches) = stands(of, repository, first.is_none(), &mut notes, &mut left);
+    let (standing, branches) = read_repository(of, repository, first.is_none(), &mut notes, &mut left);
     keep_history(of, &root, &files, &mut notes);
     left.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     left.dedup_by(|a, b| a.path == b.path);
-    excluded::note_births(&root, &mut left);
+    excluded::record_birth_times(&root, &mut left);
     of.remember_own_output(own_output, &left);
 
-    let of_root = root.look(b".").map_err(refused)?.mode;
+    let of_root = root.metadata(b".").map_err(refused)?.mode;
     let folders = files.iter().filter(|file| safe_dir::is_folder(file.mode));
     let folders = folders.map(|file| (&*file.path, file.mode)).chain([(&b""[..], of_root)]);
-    let permissions = Permissions::of(folders);
+    let permissions = FolderModes::new(folders);
 
     let attributes = attributes_of(&root, &files);
 
@@ -151,7 +152,7 @@ pub(super) fn take(
     let (work, id) = write(of, &mut writer, &files, branches.as_ref(), &rules, lists)?;
     of.store.adopt(writer)?;
     of.store.tidy()?;
-    remember(of, index, id, &files)?;
+    write_index(of, index, id, &files)?;
     let of_work =
         || files.iter().filter(|file| file.area == TreeSection::Work && safe_dir::has_content(file.mode));
     let contents = of_work().map(|file| (&*file.path, file.content.stamp.size, file.content.id));
@@ -169,27 +170,27 @@ pub(super) fn take(
 }
 
 /// Returns how the repository stands, and its branches. What cannot be read is noted, and left out.
-fn stands(
+fn read_repository(
     of: &Snapshots,
-    repository: Reading<Option<Repository>>,
+    repository: RepoResult<Option<Repository>>,
     is_first: bool,
     notes: &mut Vec<String>,
     left: &mut Vec<ExcludedPath>,
-) -> (Option<Standing>, Option<Branches>) {
+) -> (Option<RepositoryState>, Option<BranchTargets>) {
     let mut unread = Vec::new();
     let (standing, branches) = match repository {
         Ok(None) => (None, None),
         Err(why) => {
             unread.push(why);
-            (Some(Standing::default()), None)
+            (Some(RepositoryState::default()), None)
         }
         Ok(Some(repository)) => {
-            let mut known = Noted { unread: &mut unread };
-            let standing = known.or_note(repository.standing());
-            let branches = known.or_note(repository.branches());
-            let unfinished = known.or_note(repository.unfinished()).into_iter().flatten(); // noted
+            let mut errors = ReadErrors { unread: &mut unread };
+            let standing = errors.record(repository.standing());
+            let branches = errors.record(repository.branches());
+            let unfinished = errors.record(repository.unfinished()).into_iter().flatten(); // noted
             notes.extend(unfinished.map(|what| format!("{}{what}", Snapshot::UNFINISHED)));
-            let unseen = repository.unseen().filter(|_| is_first);
+            let unseen = repository.unseen_note().filter(|_| is_first);
             notes.extend(unseen.map(|what| format!("of the repository: {what}")));
             (Some(standing.unwrap_or_default()), branches) // the default is an unknown one
         }
@@ -197,7 +198,11 @@ fn stands(
     for why in unread {
         let note = format!("of the repository: {why}, {}", Snapshot::UNREAD);
         if let Ok(path) = why.path.strip_prefix(&of.workspace) {
-            left.push(ExcludedPath::new(super::snapshots::plain(path), ExcludedReason::Unreadable, None));
+            left.push(ExcludedPath::new(
+                super::snapshots::path_bytes(path),
+                ExcludedReason::Unreadable,
+                None,
+            ));
         }
         if !notes.contains(&note) {
             notes.push(note);
@@ -207,22 +212,22 @@ fn stands(
 }
 
 /// Keeps what could not be read.
-struct Noted<'a> {
+struct ReadErrors<'a> {
     unread: &'a mut Vec<Unreadable>,
 }
 
-impl Noted<'_> {
-    fn or_note<T>(&mut self, value: Reading<T>) -> Option<T> {
+impl ReadErrors<'_> {
+    fn record<T>(&mut self, value: RepoResult<T>) -> Option<T> {
         value.map_err(|why| self.unread.push(why)).ok() // noted
     }
 }
 
 /// A file, link or folder that the snapshot takes.
-struct Taken {
+struct SnapshotFile {
     path: Vec<u8>,
     area: TreeSection,
     mode: u32,
-    content: Content,
+    content: FileContent,
 }
 
 /// Returns the rules that come from outside of the workspace.
@@ -234,17 +239,18 @@ fn rules_above(
     of: &Snapshots,
     repository: Option<&Repository>,
     notes: &mut Vec<String>,
-) -> Result<Rules, Error> {
+) -> SnapshotResult<Rules> {
     let Some(repository) = repository else { return Ok(Rules::default()) };
-    let prefix = of.workspace.strip_prefix(&repository.root).map(super::snapshots::plain).unwrap_or_default(); // no read
+    let prefix =
+        of.workspace.strip_prefix(&repository.root).map(super::snapshots::path_bytes).unwrap_or_default(); // no read
     let mut rules = Rules { prefix, ..Rules::default() };
     for above in of.workspace.ancestors().skip(1).take_while(|above| above.starts_with(&repository.root)) {
         let text = Read::from_io(SafeDir::root(above))
             .and_then(|above| above.read_small(rules::FILE_NAME, rules::SIZE_MAX));
         let text = text
-            .known()
+            .into_result()
             .map_err(|why| error::io("read the ignore rules in", above)(io::Error::other(why)))?;
-        let place = above.strip_prefix(&repository.root).map(super::snapshots::plain);
+        let place = above.strip_prefix(&repository.root).map(super::snapshots::path_bytes);
         if let (Some(text), Ok(place)) = (text, place) {
             rules.texts.insert(place, text);
         }
@@ -272,15 +278,15 @@ fn read(
     writer: &mut Writer,
     found: Vec<FoundPath>,
     left: &mut Vec<ExcludedPath>,
-) -> Result<Vec<Taken>, Error> {
+) -> SnapshotResult<Vec<SnapshotFile>> {
     // The store has the snapshot of the index with all of its contents, or none of it.
     let attributes = match of.store.has(&index.root) {
-        true => Parts::named(&of.store, &index.root)?.attributes(&of.store)?,
-        false => Attributes::default(),
+        true => Parts::read_id(&of.store, &index.root)?.attributes(&of.store)?,
+        false => AttributeList::default(),
     };
     let is_there = of.store.has(&index.root) && attributes.is_known() == cfg!(target_os = "linux");
     let mut known = index.cursor();
-    let mut contents: Vec<Option<Content>> = Vec::with_capacity(found.len());
+    let mut contents: Vec<Option<FileContent>> = Vec::with_capacity(found.len());
     for file in &found {
         let (mode, stamp) = (file.mode, file.stamp);
         let id = match safe_dir::has_content(mode) {
@@ -288,7 +294,7 @@ fn read(
             false => Some(Digest::default()),
         };
         let attributes = attributes.get(&file.path).cloned();
-        contents.push(id.map(|id| Content { id, mode, stamp, is_settled: true, attributes }));
+        contents.push(id.map(|id| FileContent { id, mode, stamp, is_settled: true, attributes }));
     }
     let missing: Vec<&FoundPath> =
         found.iter().zip(&contents).filter(|(_, content)| content.is_none()).map(|(file, _)| file).collect();
@@ -296,10 +302,10 @@ fn read(
     let mut taken = Vec::with_capacity(found.len());
     for (file, content) in found.into_iter().zip(contents) {
         let outcome = content.map(Ok).or_else(|| outcomes.next());
-        let seen = file.seen();
+        let seen = file.meta();
         match outcome.unwrap_or_else(|| Err(io::ErrorKind::NotFound.into())) {
             Ok(content) => {
-                taken.push(Taken { path: file.path, area: file.area, mode: content.mode, content })
+                taken.push(SnapshotFile { path: file.path, area: file.area, mode: content.mode, content })
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(_) => left.push(ExcludedPath::new(file.path, ExcludedReason::Unreadable, Some(seen))),
@@ -309,19 +315,19 @@ fn read(
 }
 
 /// Returns the attributes of all files and folders. The index has no folders, so each folder is read every time.
-fn attributes_of(root: &SafeDir, files: &[Taken]) -> Attributes {
+fn attributes_of(root: &SafeDir, files: &[SnapshotFile]) -> AttributeList {
     let of_folder = |path: &[u8]| root.open_below(path).and_then(|folder| folder.attributes());
     let of_work = files.iter().filter(|file| !file.area.is_of_git());
     let all = of_work.map(|file| match safe_dir::is_folder(file.mode) {
         // A folder that cannot be opened is left out, and nothing is restored in it.
-        true => (&*file.path, of_folder(&file.path).unwrap_or_else(|_| Some(safe_dir::Attributes::new()))),
+        true => (&*file.path, of_folder(&file.path).unwrap_or_else(|_| Some(safe_dir::Xattrs::new()))),
         false => (&*file.path, file.content.attributes.clone()),
     });
-    Attributes::of(all.chain([(&b""[..], of_folder(b"").ok().flatten())])) // unread, nothing of the root is kept
+    AttributeList::new(all.chain([(&b""[..], of_folder(b"").ok().flatten())])) // unread, nothing of the root is kept
 }
 
 /// Keeps the objects of the workspace's repository and of the repositories within it.
-fn keep_history(of: &Snapshots, root: &SafeDir, files: &[Taken], notes: &mut Vec<String>) {
+fn keep_history(of: &Snapshots, root: &SafeDir, files: &[SnapshotFile], notes: &mut Vec<String>) {
     let of_git = files.iter().filter(|file| file.area.is_of_git() && safe_dir::has_content(file.mode));
     let (mut missed, mut lacking) = (0, Vec::new());
     for own in nested_repos::with_objects(root, of_git.map(|file| &*file.path)) {
@@ -351,16 +357,16 @@ fn keep_history(of: &Snapshots, root: &SafeDir, files: &[Taken], notes: &mut Vec
 fn write(
     of: &Snapshots,
     writer: &mut Writer,
-    files: &[Taken],
-    branches: Option<&Branches>,
+    files: &[SnapshotFile],
+    branches: Option<&BranchTargets>,
     rules: &Rules,
-    (left, permissions, attributes): (&[ExcludedPath], &Permissions, &Attributes),
-) -> Result<(Digest, Digest), Error> {
-    let nodes = |area: TreeSection| -> Vec<Node<'_>> {
+    (left, permissions, attributes): (&[ExcludedPath], &FolderModes, &AttributeList),
+) -> SnapshotResult<(Digest, Digest)> {
+    let nodes = |area: TreeSection| -> Vec<PathEntry<'_>> {
         let files = files.iter().filter(|file| file.area == area);
-        files.map(|file| Node { path: &file.path, mode: file.mode, id: file.content.id }).collect()
+        files.map(|file| PathEntry { path: &file.path, mode: file.mode, id: file.content.id }).collect()
     };
-    let mut root = Root::new(&of.store, writer);
+    let mut root = RootWriter::new(&of.store, writer);
     let work = root.work(&nodes(TreeSection::Work))?;
     root.ignored(&nodes(TreeSection::Ignored))?;
     root.repository(&nodes(TreeSection::Repository))?;
@@ -375,8 +381,8 @@ fn write(
 }
 
 /// Writes the index, unless it says all this already.
-fn remember(of: &Snapshots, old: Index, root: Digest, files: &[Taken]) -> Result<(), Error> {
-    let is_known = |file: &&Taken| safe_dir::has_content(file.mode) && file.content.is_settled;
+fn write_index(of: &Snapshots, old: Index, root: Digest, files: &[SnapshotFile]) -> SnapshotResult<()> {
+    let is_known = |file: &&SnapshotFile| safe_dir::has_content(file.mode) && file.content.is_settled;
     let known = files.iter().filter(is_known).map(|file| CachedContent {
         path: file.path.clone(),
         kind: file.mode & TYPE,

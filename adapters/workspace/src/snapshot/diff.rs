@@ -13,12 +13,12 @@ use unstuck_core::diffstat::ChangedFile;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_files::safe_dir;
 
-use super::change::{self, Difference};
-use super::error::{Error, io};
+use super::change::{self, DiffEntry};
+use super::error::{SnapshotResult, io};
 use super::object::{FILE, TYPE};
 use super::root_tree::Parts;
-use super::store::Store;
-use super::tree::{Pair, Place};
+use super::store::ObjectStore;
+use super::tree::{EntryPair, EntryState};
 
 /// Options of a diff.
 #[derive(Clone, Debug, Default)]
@@ -39,16 +39,16 @@ const PROBE: usize = 8000;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) fn diff(
-    store: &Store,
+    store: &ObjectStore,
     before: &Snapshot,
     after: &Snapshot,
     options: &DiffOptions,
     to: &mut dyn Write,
-) -> Result<(), Error> {
-    let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
+) -> SnapshotResult<()> {
+    let (before, after) = (Parts::read(store, before)?, Parts::read(store, after)?);
     let (unknown_before, unknown_after) = (before.uncovered(store)?, after.uncovered(store)?);
     let paths: Vec<_> = options.paths.iter().map(|path| safe_dir::as_bytes(path)).collect();
-    for (path, Difference { pair, ignored }) in change::differences(store, &before, &after)? {
+    for (path, DiffEntry { pair, ignored }) in change::differences(store, &before, &after)? {
         let is_left_out = options.without.contains(&*safe_dir::as_path(&path));
         let is_asked = paths.is_empty() || paths.iter().any(|asked| safe_dir::is_within(&path, asked));
         let is_known = !change::is_unknown(&path, &pair, &unknown_before, &unknown_after);
@@ -61,21 +61,21 @@ pub(super) fn diff(
 
 /// Counts the lines that were added and removed in each of some of the files that differ.
 pub(super) fn lines(
-    store: &Store,
+    store: &ObjectStore,
     before: &Snapshot,
     after: &Snapshot,
     is_asked: &dyn Fn(&Path) -> bool,
-) -> Result<Vec<ChangedFile>, Error> {
-    let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
+) -> SnapshotResult<Vec<ChangedFile>> {
+    let (before, after) = (Parts::read(store, before)?, Parts::read(store, after)?);
     let (unknown_before, unknown_after) = (before.uncovered(store)?, after.uncovered(store)?);
     let mut files = Vec::new();
-    for (path, Difference { pair, .. }) in change::differences(store, &before, &after)? {
+    for (path, DiffEntry { pair, .. }) in change::differences(store, &before, &after)? {
         let is_unknown = change::is_unknown(&path, &pair, &unknown_before, &unknown_after);
         let path = safe_dir::as_path(&path);
         if is_unknown || !is_asked(&path) {
             continue;
         }
-        let content = |place: Option<Place>| match place.filter(|place| !place.is_folder()) {
+        let content = |place: Option<EntryState>| match place.filter(|place| !place.is_folder()) {
             Some(place) => store.blob(&place.id),
             None => Ok(Vec::new()),
         };
@@ -107,8 +107,8 @@ pub(super) fn is_binary(content: &[u8]) -> bool {
     memchr::memchr(0, &content[..content.len().min(PROBE)]).is_some()
 }
 
-fn file(store: &Store, path: &[u8], pair: &Pair, to: &mut dyn Write) -> Result<(), Error> {
-    let side = |place: Option<Place>| -> Result<_, Error> {
+fn file(store: &ObjectStore, path: &[u8], pair: &EntryPair, to: &mut dyn Write) -> SnapshotResult<()> {
+    let side = |place: Option<EntryState>| -> SnapshotResult<_> {
         let Some(place) = place.filter(|place| !place.is_folder()) else { return Ok(None) };
         Ok(Some(Side { mode: place.mode, content: store.blob(&place.id)? }))
     };

@@ -10,7 +10,7 @@ use unstuck_files::hint::for_io;
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 #[non_exhaustive]
-pub enum Error {
+pub enum SnapshotError {
     #[error("cannot {what} {}", path.display())]
     Io {
         what: &'static str,
@@ -34,7 +34,10 @@ pub enum Error {
     NotEmpty { to: PathBuf },
 }
 
-impl Error {
+/// The result of a snapshot operation.
+pub(super) type SnapshotResult<T> = Result<T, SnapshotError>;
+
+impl SnapshotError {
     /// Says whether there is no room on the disk.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Io { source, .. } if is_full(source))
@@ -67,9 +70,9 @@ impl Error {
 }
 
 /// Says what was being done to what when the system refused.
-pub(super) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+pub(super) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SnapshotError {
     let path = path.to_owned();
-    move |source| Error::Io { what, path, source }
+    move |source| SnapshotError::Io { what, path, source }
 }
 
 /// Says whether the disk, or what the user may have of it, is full.

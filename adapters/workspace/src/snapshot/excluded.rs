@@ -8,13 +8,13 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use unstuck_core::snapshot::LeftOut;
+use unstuck_core::snapshot::Exclusion;
 use unstuck_files::Read;
 use unstuck_files::safe_dir::{self, FileMeta, SafeDir};
 
 use super::object::{FOLDER, TYPE};
 use super::rules;
-use super::tree::Place;
+use super::tree::EntryState;
 use crate::snapshot::paths;
 
 /// Why something is not covered.
@@ -113,11 +113,11 @@ impl fmt::Display for ExcludedReason {
             Self::TooMany => "beyond the number of files of a snapshot",
             Self::TooDeep => "too deep",
             Self::IgnoredFile => "ignored and large",
-            Self::IgnoredFolder => LeftOut::IGNORED_FOLDER,
+            Self::IgnoredFolder => Exclusion::IGNORED_FOLDER,
             Self::NoFile => "a pipe, socket or device",
-            Self::Unreadable => LeftOut::UNREADABLE,
-            Self::Repository => LeftOut::REPOSITORY,
-            Self::OwnOutput => LeftOut::OWN_OUTPUT,
+            Self::Unreadable => Exclusion::UNREADABLE,
+            Self::Repository => Exclusion::REPOSITORY,
+            Self::OwnOutput => Exclusion::OWN_OUTPUT,
             Self::Store => "what git lfs or git annex keeps",
             Self::Mount => "on another file system that is mounted there",
         })
@@ -139,7 +139,7 @@ impl ExcludedPath {
         let of_interest = seen.filter(|_| {
             !matches!(reason, ExcludedReason::OwnOutput | ExcludedReason::NoFile | ExcludedReason::Mount)
         });
-        Self { path, reason, mark: of_interest.map(|seen| MetaStamp::of(&seen)) }
+        Self { path, reason, mark: of_interest.map(|seen| MetaStamp::from_meta(&seen)) }
     }
 }
 
@@ -160,7 +160,7 @@ impl MetaStamp {
     const NONE: [u8; Self::SIZE] = [0; Self::SIZE];
 
     /// Leaves out the device, since some devices get another number after a restart.
-    fn of(FileMeta { mode, stamp }: &FileMeta) -> Self {
+    fn from_meta(FileMeta { mode, stamp }: &FileMeta) -> Self {
         let kind = mode & TYPE;
         let whole = Self {
             kind,
@@ -186,7 +186,7 @@ impl MetaStamp {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (kind, numbers) = bytes.split_first_chunk().filter(|_| bytes != Self::NONE)?;
         let mut numbers =
-            numbers.chunks_exact(8).filter_map(|it| Some(u64::from_le_bytes(it.try_into().ok()?))); // no read
+            numbers.chunks_exact(8).filter_map(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?))); // no read
         Some(Self {
             kind: u32::from_le_bytes(*kind),
             node: numbers.next()?,
@@ -198,12 +198,12 @@ impl MetaStamp {
 }
 
 /// Records the creation times of folders.
-pub(super) fn note_births(root: &SafeDir, left: &mut [ExcludedPath]) {
+pub(super) fn record_birth_times(root: &SafeDir, left: &mut [ExcludedPath]) {
     for ExcludedPath { path, mark, .. } in left {
         let Some(known) = mark.as_mut().filter(|mark| mark.kind == FOLDER) else { continue };
         let (parent, name) = safe_dir::split(path);
         match Read::from_io(root.open_below(parent)) {
-            Read::Found(parent) => known.changed = parent.born(name).unwrap_or(0),
+            Read::Found(parent) => known.changed = parent.created_at(name).unwrap_or(0),
             Read::Absent => known.changed = 0,
             // It is not compared with another one.
             Read::Unreadable(_) => *mark = None,
@@ -263,12 +263,12 @@ impl fmt::Display for ExcludedChange {
 }
 
 /// Returns what an event can carry of the list.
-pub(super) fn summary(left: &[ExcludedPath]) -> Vec<LeftOut> {
+pub(super) fn summary(left: &[ExcludedPath]) -> Vec<Exclusion> {
     const EXAMPLES_MAX: usize = 5;
     const EXAMPLE_CHARS_MAX: usize = 200;
-    let mut by_reason: BTreeMap<ExcludedReason, LeftOut> = BTreeMap::new();
+    let mut by_reason: BTreeMap<ExcludedReason, Exclusion> = BTreeMap::new();
     for ExcludedPath { path, reason, .. } in left {
-        let new = || LeftOut { reason: reason.to_string(), count: 0, examples: Vec::new() };
+        let new = || Exclusion { reason: reason.to_string(), count: 0, examples: Vec::new() };
         let part = by_reason.entry(*reason).or_insert_with(new);
         part.count += 1;
         if part.examples.len() < EXAMPLES_MAX {
@@ -311,20 +311,20 @@ impl ExcludedList {
     }
 
     /// Returns what of the list is not what it was in a later snapshot, `after`. `covered` says what that one holds at a path.
-    pub(super) fn lost<E>(
+    pub(super) fn changed_since<E>(
         &self,
         after: &Self,
-        mut covered: impl FnMut(&[u8]) -> Result<Option<Place>, E>,
+        mut covered: impl FnMut(&[u8]) -> Result<Option<EntryState>, E>,
     ) -> Result<Vec<ChangedExcluded>, E> {
         let mut lost = Vec::new();
         // Changes of git's own files are reported elsewhere.
-        let is_told = |path: &[u8], reason: ExcludedReason| {
+        let is_reported = |path: &[u8], reason: ExcludedReason| {
             !paths::is_in_repository(path) || reason == ExcludedReason::Store
         };
-        for (path, (reason, mark)) in self.0.iter().filter(|(path, (reason, _))| is_told(path, *reason)) {
+        for (path, (reason, mark)) in self.0.iter().filter(|(path, (reason, _))| is_reported(path, *reason)) {
             let Some(was) = mark else { continue };
             let how = match after.0.get(path) {
-                Some((_, is)) => is.and_then(|is| how_marks_differ(was, &is)),
+                Some((_, is)) => is.and_then(|is| compare_stamps(was, &is)),
                 None if after.reason(path).is_some() => None,
                 None => match covered(path)? {
                     None => Some(ExcludedChange::Removed),
@@ -409,12 +409,12 @@ impl ExcludedList {
     }
 
     /// Returns where pipes, sockets and devices are.
-    pub(super) fn no_files(&self) -> impl Iterator<Item = &Vec<u8>> {
+    pub(super) fn special_files(&self) -> impl Iterator<Item = &Vec<u8>> {
         self.0.iter().filter(|(_, (reason, _))| *reason == ExcludedReason::NoFile).map(|(path, _)| path)
     }
 
     /// Says whether a pipe, socket or device is at a path.
-    pub(super) fn is_no_file(&self, path: &[u8]) -> bool {
+    pub(super) fn is_special_file(&self, path: &[u8]) -> bool {
         self.0.get(path).is_some_and(|(reason, _)| *reason == ExcludedReason::NoFile)
     }
 
@@ -448,7 +448,7 @@ impl ExcludedList {
 }
 
 /// Returns how something is not what it was, as far as can be seen from outside.
-fn how_marks_differ(was: &MetaStamp, is: &MetaStamp) -> Option<ExcludedChange> {
+fn compare_stamps(was: &MetaStamp, is: &MetaStamp) -> Option<ExcludedChange> {
     let is_another = was.kind != is.kind || was.kind == FOLDER;
     match was == is {
         true => None,

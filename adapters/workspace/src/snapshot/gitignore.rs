@@ -1,15 +1,15 @@
 //! The grammar of ignore files, as git reads it.
 //!
-//! It is separate from the rules because it knows nothing of folders and repositories: a line becomes a [`Rule`], and a
-//! rule matches a path or does not. It follows `dir.c` and `wildmatch.c` of git, quirks included, and a property test
-//! compares it with `git check-ignore`. Start at [`rules`].
+//! It is separate from the rules because it knows nothing of folders and repositories: a line becomes a [`IgnoreRule`],
+//! and a rule matches a path or does not. It follows `dir.c` and `wildmatch.c` of git, quirks included, and a property
+//! test compares it with `git check-ignore`. Start at [`rules`].
 
 /// How many steps a match may take, so that a hostile pattern costs little. Git itself has no limit.
 const STEPS_MAX: u32 = 1_000_000;
 
 /// A line of an ignore file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Rule {
+pub(super) struct IgnoreRule {
     pattern: Vec<u8>,
     /// The length of the beginning without wildcards.
     plain: usize,
@@ -23,19 +23,19 @@ pub(super) struct Rule {
 }
 
 /// Reads the rules of an ignore file, in order.
-pub(super) fn rules(text: &[u8]) -> Vec<Rule> {
+pub(super) fn rules(text: &[u8]) -> Vec<IgnoreRule> {
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     let lines = text.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     // Git reads a line up to the first NUL.
     let lines = lines.filter_map(|line| line.split(|&byte| byte == 0).next());
     lines
         .filter(|line| !line.is_empty() && line[0] != b'#')
-        .map(|line| Rule::of_line(trimmed(line)))
+        .map(|line| IgnoreRule::parse(trim_line(line)))
         .collect()
 }
 
 /// Returns a line without the spaces at its end, up to one that is escaped.
-fn trimmed(line: &[u8]) -> &[u8] {
+fn trim_line(line: &[u8]) -> &[u8] {
     let (mut at, mut end) = (0, None);
     while at < line.len() {
         match line[at] {
@@ -53,8 +53,8 @@ fn is_special(byte: u8) -> bool {
     matches!(byte, b'*' | b'?' | b'[' | b'\\')
 }
 
-impl Rule {
-    fn of_line(line: &[u8]) -> Self {
+impl IgnoreRule {
+    fn parse(line: &[u8]) -> Self {
         let (negates, line) = line.strip_prefix(b"!").map_or((false, line), |rest| (true, rest));
         let plain = line.iter().position(|&byte| is_special(byte)).unwrap_or(line.len());
         let is_suffix = line.first() == Some(&b'*') && !line[1..].iter().any(|&byte| is_special(byte));
@@ -87,7 +87,7 @@ impl Rule {
                     let suffix = &self.pattern[1..];
                     name.len() >= suffix.len() && is_same(suffix, &name[name.len() - suffix.len()..])
                 }
-                (false, false) => matcher.run(&self.pattern, name) == Outcome::Match,
+                (false, false) => matcher.run(&self.pattern, name) == MatchOutcome::Match,
             };
         }
         let (pattern, plain) = match self.pattern.strip_prefix(b"/") {
@@ -99,12 +99,12 @@ impl Rule {
             return false;
         }
         // Git begins behind the plain part, so two stars there count as at the beginning of the pattern.
-        matcher.run(&pattern[plain..], rest) == Outcome::Match
+        matcher.run(&pattern[plain..], rest) == MatchOutcome::Match
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum MatchOutcome {
     Match,
     NoMatch,
     /// The text is too short for the pattern, wherever a star ends.
@@ -125,47 +125,53 @@ impl Matcher {
         if self.ignores_case { byte.to_ascii_lowercase() } else { byte }
     }
 
-    fn run(&mut self, pattern: &[u8], text: &[u8]) -> Outcome {
+    fn run(&mut self, pattern: &[u8], text: &[u8]) -> MatchOutcome {
         let at = |index: usize| pattern.get(index).copied().unwrap_or(0);
         let (mut p, mut t) = (0, 0);
         while p < pattern.len() {
-            let Some(steps) = self.steps.checked_sub(1) else { return Outcome::Never };
+            let Some(steps) = self.steps.checked_sub(1) else { return MatchOutcome::Never };
             self.steps = steps;
             if t == text.len() && at(p) != b'*' {
-                return Outcome::Never;
+                return MatchOutcome::Never;
             }
             let byte = text.get(t).map_or(0, |&byte| self.fold(byte));
             match at(p) {
-                b'?' if self.in_path && byte == b'/' => return Outcome::NoMatch,
+                b'?' if self.in_path && byte == b'/' => return MatchOutcome::NoMatch,
                 b'?' => {}
-                b'*' => match self.star(pattern, &mut p, text, &mut t) {
+                b'*' => match self.match_star(pattern, &mut p, text, &mut t) {
                     None => continue,
                     Some(outcome) => return outcome,
                 },
-                b'[' => match self.class(pattern, &mut p, byte) {
-                    None => return Outcome::Never,
-                    Some(is_in) if !is_in || self.in_path && byte == b'/' => return Outcome::NoMatch,
+                b'[' => match self.match_class(pattern, &mut p, byte) {
+                    None => return MatchOutcome::Never,
+                    Some(is_in) if !is_in || self.in_path && byte == b'/' => return MatchOutcome::NoMatch,
                     Some(_) => {}
                 },
                 b'\\' => {
                     p += 1;
                     if at(p) != byte {
-                        return Outcome::NoMatch;
+                        return MatchOutcome::NoMatch;
                     }
                 }
                 plain => {
                     if self.fold(plain) != byte {
-                        return Outcome::NoMatch;
+                        return MatchOutcome::NoMatch;
                     }
                 }
             }
             (p, t) = (p + 1, t + 1);
         }
-        if t == text.len() { Outcome::Match } else { Outcome::NoMatch }
+        if t == text.len() { MatchOutcome::Match } else { MatchOutcome::NoMatch }
     }
 
     /// Matches from a star on; `None` where a star before a slash was passed, and `p` and `t` are at that slash.
-    fn star(&mut self, pattern: &[u8], p: &mut usize, text: &[u8], t: &mut usize) -> Option<Outcome> {
+    fn match_star(
+        &mut self,
+        pattern: &[u8],
+        p: &mut usize,
+        text: &[u8],
+        t: &mut usize,
+    ) -> Option<MatchOutcome> {
         let at = |index: usize| pattern.get(index).copied().unwrap_or(0);
         let first = *p;
         *p += 1;
@@ -177,8 +183,8 @@ impl Matcher {
             let begins = first == 0 || pattern[first - 1] == b'/';
             let ends = matches!(at(*p), 0 | b'/') || at(*p) == b'\\' && at(*p + 1) == b'/';
             if self.in_path && begins && ends {
-                if at(*p) == b'/' && self.run(&pattern[*p + 1..], &text[*t..]) == Outcome::Match {
-                    return Some(Outcome::Match);
+                if at(*p) == b'/' && self.run(&pattern[*p + 1..], &text[*t..]) == MatchOutcome::Match {
+                    return Some(MatchOutcome::Match);
                 }
                 crosses = true;
             }
@@ -186,38 +192,41 @@ impl Matcher {
         let next_slash = || memchr::memchr(b'/', &text[*t..]);
         if *p == pattern.len() {
             let is_over = crosses || next_slash().is_none();
-            return Some(if is_over { Outcome::Match } else { Outcome::OnlyAcrossSlashes });
+            return Some(if is_over { MatchOutcome::Match } else { MatchOutcome::OnlyAcrossSlashes });
         }
         if !crosses && at(*p) == b'/' {
-            let Some(slash) = next_slash() else { return Some(Outcome::Never) };
+            let Some(slash) = next_slash() else { return Some(MatchOutcome::Never) };
             *t += slash;
             return None;
         }
-        let beyond = if crosses { Outcome::Never } else { Outcome::OnlyAcrossSlashes };
+        let beyond = if crosses { MatchOutcome::Never } else { MatchOutcome::OnlyAcrossSlashes };
         while *t < text.len() {
             if !is_special(at(*p)) {
                 let plain = self.fold(at(*p));
                 let rest = &text[*t..];
-                let found = rest.iter().position(|&it| self.fold(it) == plain || !crosses && it == b'/');
+                let found =
+                    rest.iter().position(|&byte| self.fold(byte) == plain || !crosses && byte == b'/');
                 let Some(found) = found.filter(|&found| self.fold(rest[found]) == plain) else {
                     return Some(beyond);
                 };
                 *t += found;
             }
             match self.run(&pattern[*p..], &text[*t..]) {
-                Outcome::NoMatch if !crosses && text[*t] == b'/' => return Some(Outcome::OnlyAcrossSlashes),
-                Outcome::NoMatch => {}
-                Outcome::OnlyAcrossSlashes if crosses => {}
+                MatchOutcome::NoMatch if !crosses && text[*t] == b'/' => {
+                    return Some(MatchOutcome::OnlyAcrossSlashes);
+                }
+                MatchOutcome::NoMatch => {}
+                MatchOutcome::OnlyAcrossSlashes if crosses => {}
                 outcome => return Some(outcome),
             }
             *t += 1;
         }
-        Some(Outcome::Never)
+        Some(MatchOutcome::Never)
     }
 
     /// Says whether a class has a byte, and moves `p` to its end; `None` where the pattern can match nothing.
-    fn class(&self, pattern: &[u8], p: &mut usize, byte: u8) -> Option<bool> {
-        let at = |index: usize| pattern.get(index).copied().filter(|&it| it != 0);
+    fn match_class(&self, pattern: &[u8], p: &mut usize, byte: u8) -> Option<bool> {
+        let at = |index: usize| pattern.get(index).copied().filter(|&byte| byte != 0);
         *p += 1;
         let negates = matches!(at(*p), Some(b'!' | b'^'));
         *p += usize::from(negates);
@@ -239,10 +248,10 @@ impl Matcher {
                 now = 0;
             } else if now == b'[' && at(*p + 1) == Some(b':') {
                 let begin = *p + 2;
-                let end = begin + pattern[begin..].iter().position(|&it| it == b']')?;
+                let end = begin + pattern[begin..].iter().position(|&byte| byte == b']')?;
                 match pattern[begin..end].strip_suffix(b":") {
                     Some(name) => {
-                        has |= self.is_of(name, byte)?;
+                        has |= self.is_in_class(name, byte)?;
                         (*p, now) = (end, 0);
                     }
                     // Without its end it is a plain bracket.
@@ -260,7 +269,7 @@ impl Matcher {
     }
 
     /// Says whether a byte is of a named class; `None` where there is no class of that name.
-    fn is_of(&self, class: &[u8], byte: u8) -> Option<bool> {
+    fn is_in_class(&self, class: &[u8], byte: u8) -> Option<bool> {
         Some(match class {
             b"alnum" => byte.is_ascii_alphanumeric(),
             b"alpha" => byte.is_ascii_alphabetic(),

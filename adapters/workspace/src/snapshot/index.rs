@@ -42,7 +42,7 @@ pub(super) struct Index {
 impl Index {
     /// Reads the index; an empty one if there is none that can be believed.
     pub(super) fn read(path: &Path) -> Self {
-        let bytes = Read::from_io(safe_open::read_large(path)).found();
+        let bytes = Read::from_io(safe_open::read_large(path)).ok();
         bytes.and_then(|bytes| decode(&bytes)).unwrap_or_default() // a cache: without it all files are read
     }
 
@@ -65,7 +65,9 @@ impl Index {
             Read::Absent => None,
             Read::Unreadable(why) => return Err(io::Error::other(why)),
         };
-        Ok(index.filter(|it| !it.known.is_empty() || it.root != Digest::default()).map(|it| it.root))
+        Ok(index
+            .filter(|index| !index.known.is_empty() || index.root != Digest::default())
+            .map(|index| index.root))
     }
 
     /// Returns what is known of a file, if nothing about it has changed. To be asked in the order of paths.
@@ -122,7 +124,7 @@ fn decode(bytes: &[u8]) -> Option<Index> {
     if Sha256::digest(body).as_slice() != checksum {
         return None;
     }
-    let mut rest = Fields(body.strip_prefix(MAGIC)?);
+    let mut rest = FieldReader(body.strip_prefix(MAGIC)?);
     let root = Digest(rest.take()?);
     let mut known = Vec::new();
     while !rest.0.is_empty() {
@@ -143,9 +145,9 @@ fn decode(bytes: &[u8]) -> Option<Index> {
     Some(Index { root, known })
 }
 
-struct Fields<'a>(&'a [u8]);
+struct FieldReader<'a>(&'a [u8]);
 
-impl Fields<'_> {
+impl FieldReader<'_> {
     fn take<const SIZE: usize>(&mut self) -> Option<[u8; SIZE]> {
         let (field, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
@@ -160,12 +162,12 @@ mod tests {
 
     fn known(path: &str, size: u64) -> CachedContent {
         let stamp = ChangeStamp { device: 1, node: 2, size, modified: -3, changed: 4 };
-        CachedContent { path: path.into(), kind: FILE, stamp, id: Digest::of(path.as_bytes()) }
+        CachedContent { path: path.into(), kind: FILE, stamp, id: Digest::sha256(path.as_bytes()) }
     }
 
     #[test]
     fn an_index_reads_back_and_a_damaged_one_is_empty() {
-        let index = Index { root: Digest::of(b"root"), known: vec![known("a", 1), known("a/b\n", 2)] };
+        let index = Index { root: Digest::sha256(b"root"), known: vec![known("a", 1), known("a/b\n", 2)] };
         let bytes = encode(&index);
         assert_eq!(decode(&bytes), Some(index));
         for at in 0..bytes.len() {

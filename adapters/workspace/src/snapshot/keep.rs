@@ -8,11 +8,11 @@ use unstuck_core::id::Digest;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_files::safe_dir;
 
-use super::error::{Error, io as refused};
+use super::error::{SnapshotError, SnapshotResult, io as refused};
 use super::index::Index;
 use super::pack;
 use super::snapshots::{INDEX, OBJECTS, Snapshots, WITHIN};
-use super::store::Store;
+use super::store::ObjectStore;
 
 impl Snapshots {
     /// Keeps a snapshot under a name like `<run>/<sequence number>`.
@@ -20,7 +20,7 @@ impl Snapshots {
     /// # Errors
     ///
     /// The name has other characters than letters, digits, `-`, `_`, `.` and `/`; the snapshot is gone.
-    pub fn keep(&self, name: &str, snapshot: &Snapshot) -> Result<(), Error> {
+    pub fn keep(&self, name: &str, snapshot: &Snapshot) -> SnapshotResult<()> {
         check_name(name)?;
         let _lock = self.store.lock()?;
         self.store.tree(&snapshot.id)?;
@@ -34,7 +34,7 @@ impl Snapshots {
     /// # Errors
     ///
     /// The name is invalid, or the store cannot be read or written.
-    pub fn forget(folder: &Path, prefix: &str) -> Result<usize, Error> {
+    pub fn forget(folder: &Path, prefix: &str) -> SnapshotResult<usize> {
         let forgotten = Self::forget_names(folder, prefix)?;
         Self::free(folder, false)?;
         Ok(forgotten)
@@ -46,11 +46,11 @@ impl Snapshots {
     /// # Errors
     ///
     /// The store cannot be read.
-    pub fn would_free(folder: &Path, prefixes: &[&str]) -> Result<u64, Error> {
-        if !is_there(folder)? {
+    pub fn would_free(folder: &Path, prefixes: &[&str]) -> SnapshotResult<u64> {
+        if !folder_exists(folder)? {
             return Ok(0);
         }
-        let store = Store::open(folder)?;
+        let store = ObjectStore::open(folder)?;
         let is_meant = |name: &str| {
             let rest = prefixes.iter().filter_map(|prefix| name.strip_prefix(prefix));
             rest.into_iter().any(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -71,12 +71,12 @@ impl Snapshots {
     /// # Errors
     ///
     /// As [`Self::forget`].
-    pub fn forget_names(folder: &Path, prefix: &str) -> Result<usize, Error> {
+    pub fn forget_names(folder: &Path, prefix: &str) -> SnapshotResult<usize> {
         check_name(prefix)?;
-        if !is_there(folder)? {
+        if !folder_exists(folder)? {
             return Ok(0);
         }
-        let store = Store::open(folder)?;
+        let store = ObjectStore::open(folder)?;
         let _lock = store.lock()?;
         let is_meant = |name: &str| {
             name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -96,11 +96,11 @@ impl Snapshots {
     /// # Errors
     ///
     /// The store cannot be read or written, or there is no room to rewrite a pack.
-    pub fn free(folder: &Path, is_quiet: bool) -> Result<(), Error> {
-        if !is_there(folder)? {
+    pub fn free(folder: &Path, is_quiet: bool) -> SnapshotResult<()> {
+        if !folder_exists(folder)? {
             return Ok(());
         }
-        let store = Store::open(folder)?;
+        let store = ObjectStore::open(folder)?;
         let _lock = store.lock()?;
         let (kept, owns) = (store.refs()?, store.own_folders()?);
         if kept.is_empty() && is_quiet {
@@ -130,7 +130,7 @@ impl Snapshots {
     /// # Errors
     ///
     /// An object is damaged, or missing.
-    pub fn check(&self, snapshots: &[Digest], bytes_max: u64) -> Result<u64, Error> {
+    pub fn check(&self, snapshots: &[Digest], bytes_max: u64) -> SnapshotResult<u64> {
         self.store.check(snapshots, bytes_max)
     }
 }
@@ -157,19 +157,19 @@ pub fn size_alone(folder: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-fn is_there(folder: &Path) -> Result<bool, Error> {
+fn folder_exists(folder: &Path) -> SnapshotResult<bool> {
     folder.try_exists().map_err(refused("look at", folder))
 }
 
 /// Removes a folder with all in it, if there is one.
-fn remove_folder(folder: &Path) -> Result<(), Error> {
+fn remove_folder(folder: &Path) -> SnapshotResult<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed.map_err(refused("remove", folder)),
     }
 }
 
-fn check_name(name: &str) -> Result<(), Error> {
+fn check_name(name: &str) -> SnapshotResult<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_part = |part: &str| {
         !part.is_empty()
@@ -180,7 +180,7 @@ fn check_name(name: &str) -> Result<(), Error> {
             && !part.starts_with(pack::TEMPORARY_PREFIX)
             && part.chars().all(is_plain)
     };
-    if name.split('/').all(is_part) { Ok(()) } else { Err(Error::Name { name: name.to_owned() }) }
+    if name.split('/').all(is_part) { Ok(()) } else { Err(SnapshotError::Name { name: name.to_owned() }) }
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub(super) fn cover(found: Vec<FoundPath>, limits: &Limits) -> (Vec<FoundPath>, 
                     let group = file.group.as_ref().filter(|_| reason == ExcludedReason::IgnoredFolder);
                     match group {
                         Some(group) if group.path != file.path => {}
-                        _ => left.push(ExcludedPath::new(file.path.clone(), reason, Some(file.seen()))),
+                        _ => left.push(ExcludedPath::new(file.path.clone(), reason, Some(file.meta()))),
                     }
                 }
             }

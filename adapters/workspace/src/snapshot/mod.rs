@@ -18,14 +18,14 @@
 //! **Ignored files.** The `.gitignore` files of the *first* snapshot of a run count, so that a worker cannot hide a change
 //! behind a new rule. So do `.git/info/exclude` and the list of the user at that time.
 //! Each repository in the workspace has its own rules. What git tracked at the first snapshot is not ignored. Ignored files are
-//! covered too as long as they are small (a `.env`), and marked in [`Change::ignored`]; an ignored folder
+//! covered too as long as they are small (a `.env`), and marked in [`PathChange::ignored`]; an ignored folder
 //! is covered as a whole or, with masses in it (`target`, `node_modules`), left out as a whole.
 //!
-//! **Excluded paths** are in [`Snapshot::left_out`]: paths that exceed [`Limits`], cannot be read, are not files, or are on
-//! another mounted file system. The list is kept with the snapshot, and an excluded path is never deleted or overwritten. Its
-//! metadata is kept, so that a change is seen ([`Snapshots::lost`]), but not what changed. Changes in an excluded folder are
-//! not seen. Files that Unstuck itself prints into are excluded for the run once a snapshot has found them, and never differ.
-//! A second name that such a file gets later is a normal file.
+//! **Excluded paths** are in [`Snapshot::left_out`]: paths that exceed [`Limits`], cannot be read, are not files, or
+//! are on another mounted file system. The list is kept with the snapshot, and an excluded path is never deleted or
+//! overwritten. Its metadata is kept, so that a change is seen ([`Snapshots::changed_excluded`]), but not what changed.
+//! Changes in an excluded folder are not seen. Files that Unstuck itself prints into are excluded for the run once a
+//! snapshot has found them, and never differ. A second name that such a file gets later is a normal file.
 //!
 //! **Git.** HEAD, the stash and other checkouts are in [`Snapshot::repository`], and all branches are a part of the snapshot. If
 //! `.git` is a folder in the workspace, its small files (HEAD, refs, index, configuration) are a part too, and its objects get a
@@ -45,7 +45,8 @@
 //! - Store: `object`, `pack`, `store`, `tree`, `root_tree`, `permissions`, `attributes`, `keep`.
 //! - Compare: `change`, `diff`, `word_index`, `compare`.
 //! - Restore: `plan`, `restore`, `put_back`, `restore_read_access`.
-//! - Git: `repository`, `progress`, `reftable`, `refs`, `object_hardlinks`, `superseded`, `nested_repos`, `tracked`, `git_restore`.
+//! - Git: `repository`, `git_files`, `progress`, `reftable`, `refs`, `object_hardlinks`, `superseded`, `nested_repos`,
+//!   `tracked`, `git_restore`.
 
 mod attributes;
 mod change;
@@ -55,6 +56,7 @@ mod create;
 mod diff;
 mod error;
 mod excluded;
+mod git_files;
 mod git_restore;
 mod gitignore;
 mod index;
@@ -87,16 +89,16 @@ mod tree;
 mod walk;
 mod word_index;
 
-pub use change::{Change, ChangeKind};
+pub use change::{ChangeKind, PathChange};
 pub use diff::DiffOptions;
-pub use error::Error;
+pub use error::SnapshotError;
 pub use excluded::{ChangedExcluded, ExcludedChange, ExcludedReason, OneSidedPath};
 pub use keep::size_alone;
 pub use nested_repos::InnerBranch;
-pub use options::{Branches, Git, Limits, MovedBranch, Options, Staged};
-pub use plan::{Plan, has_other_names};
-pub use put_back::Restored;
+pub use options::{BranchTargets, Git, Limits, MovedBranch, SnapshotOptions, StagedFiles};
+pub use plan::{RestorePlan, has_other_names};
+pub use put_back::RestoreOutcome;
 pub use repository::unfinished;
 pub use restore::{NotRestored, RestoreReport};
 pub use snapshots::Snapshots;
-pub use unstuck_core::snapshot::{LeftOut, Snapshot, Standing};
+pub use unstuck_core::snapshot::{Exclusion, RepositoryState, Snapshot};

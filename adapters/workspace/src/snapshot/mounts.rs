@@ -23,8 +23,8 @@ impl Mounts {
     pub(super) fn find(workspace: &Path, root: &SafeDir) -> Self {
         let list = if cfg!(target_os = "linux") { std::fs::read("/proc/self/mountinfo").ok() } else { None }; // without it, devices tell
         match list {
-            Some(list) => Self::Listed(listed(&list, &safe_dir::as_bytes(workspace))),
-            None => Self::Device(root.look(b".").map_or(0, |seen| seen.stamp.device)),
+            Some(list) => Self::Listed(parse_mounts(&list, &safe_dir::as_bytes(workspace))),
+            None => Self::Device(root.metadata(b".").map_or(0, |seen| seen.stamp.device)),
         }
     }
 
@@ -41,9 +41,9 @@ impl Mounts {
 
 /// Returns the paths below a folder in a list of mounts, as Linux prints it: the fifth field is the path, in which some
 /// characters are octal numbers.
-fn listed(list: &[u8], folder: &[u8]) -> BTreeSet<Vec<u8>> {
+fn parse_mounts(list: &[u8], folder: &[u8]) -> BTreeSet<Vec<u8>> {
     let paths = list.split(|&byte| byte == b'\n').filter_map(|line| line.split(|&byte| byte == b' ').nth(4));
-    let below = paths.map(unescaped).filter_map(|path| {
+    let below = paths.map(unescape).filter_map(|path| {
         let rest = path.strip_prefix(folder)?;
         // The root of all ends with a slash, other folders do not.
         let rest = if folder.ends_with(b"/") { Some(rest) } else { rest.strip_prefix(b"/") };
@@ -52,7 +52,7 @@ fn listed(list: &[u8], folder: &[u8]) -> BTreeSet<Vec<u8>> {
     below.collect()
 }
 
-fn unescaped(field: &[u8]) -> Vec<u8> {
+fn unescape(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut at = 0;
     while at < field.len() {
@@ -81,8 +81,9 @@ mod tests {
             ("/wide", vec![]),
             ("/", vec!["w", "w/a b/c\\d", "w/data", "wide"]),
         ] {
-            let expected: BTreeSet<Vec<u8>> = expected.into_iter().map(|it| it.as_bytes().to_vec()).collect();
-            assert_eq!(listed(list, folder.as_bytes()), expected, "{folder}");
+            let expected: BTreeSet<Vec<u8>> =
+                expected.into_iter().map(|path| path.as_bytes().to_vec()).collect();
+            assert_eq!(parse_mounts(list, folder.as_bytes()), expected, "{folder}");
         }
     }
 }

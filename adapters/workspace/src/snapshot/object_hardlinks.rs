@@ -27,11 +27,11 @@ pub(super) fn keep(root: &SafeDir, objects: &[u8], kept: &Path, copied_bytes_max
     let objects = root.open_below(objects)?;
     fs::create_dir_all(kept)?;
     let to = SafeDir::root(kept)?;
-    let was = Read::from_io(to.look(b"pack")).map(|seen| seen.stamp.modified);
+    let was = Read::from_io(to.metadata(b"pack")).map(|seen| seen.stamp.modified);
     let copier = Copier { kept, copied_bytes_max, budget: None, missed: 0, remembers: true };
     let missed = copier.objects(&objects, &to)?;
     // Only where the packs are others than when they were last looked at.
-    if Read::from_io(to.look(b"pack")).map(|seen| seen.stamp.modified) != was {
+    if Read::from_io(to.metadata(b"pack")).map(|seen| seen.stamp.modified) != was {
         superseded::drop_from(&to, &objects, copied_bytes_max)?;
     }
     Ok(missed)
@@ -62,7 +62,7 @@ struct Copier<'a> {
 impl Copier<'_> {
     fn objects(mut self, from: &SafeDir, to: &SafeDir) -> io::Result<u64> {
         for name in from.names()?.into_iter().filter(|name| is_folder_of_objects(name)) {
-            let seen = from.look(&name)?;
+            let seen = from.metadata(&name)?;
             if seen.is(FOLDER) {
                 self.folder(from, to, &name, &seen.stamp)?;
             }
@@ -74,7 +74,7 @@ impl Copier<'_> {
         to.make(name)?;
         // The copy of a folder that has not changed since has the same modification time.
         let read_at = now();
-        if self.remembers && to.look(name)?.stamp.modified == stamp.modified {
+        if self.remembers && to.metadata(name)?.stamp.modified == stamp.modified {
             return Ok(());
         }
         let (from, to) = (from.open(name)?, to.open(name)?);
@@ -91,7 +91,7 @@ impl Copier<'_> {
     }
 
     fn file(&mut self, from: &SafeDir, to: &SafeDir, name: &[u8]) -> io::Result<()> {
-        let seen = match from.look(name) {
+        let seen = match from.metadata(name) {
             Ok(seen) if seen.is(FILE) => seen,
             // Git has packed it this moment, or it is nothing of git's.
             Ok(_) => return Ok(()),

@@ -3,7 +3,7 @@
 use unstuck_core::id::Digest;
 use unstuck_core::text::check_boxes::boxes;
 
-use super::store::Store;
+use super::store::ObjectStore;
 
 /// With more Markdown files nothing is counted.
 const FILES_MAX: usize = 300;
@@ -14,7 +14,10 @@ const TEXT_BYTES_MAX: u64 = 4 << 20;
 
 /// Returns the number of open boxes in files with these names, sizes and contents; `None` if there is too much to read, or a
 /// file cannot be read.
-pub(super) fn count<'f>(store: &Store, files: impl Iterator<Item = (&'f [u8], u64, Digest)>) -> Option<u32> {
+pub(super) fn count<'f>(
+    store: &ObjectStore,
+    files: impl Iterator<Item = (&'f [u8], u64, Digest)>,
+) -> Option<u32> {
     let is_markdown = |path: &[u8]| path.ends_with(b".md") || path.ends_with(b".markdown");
     let texts: Vec<(u64, Digest)> = files
         .filter(|(path, size, _)| is_markdown(path) && *size <= FILE_BYTES_MAX)

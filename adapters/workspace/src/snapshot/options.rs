@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use unstuck_core::judge::scope::Patterns;
+use unstuck_core::judge::scope::PathPatterns;
 
 /// How much a snapshot takes. What is beyond is left out and said to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,24 +41,24 @@ impl Default for Limits {
 
 /// The contents of a snapshot.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SnapshotOptions {
     /// How much is taken.
     pub limits: Limits,
     /// Paths from the root of the workspace that are not looked at: what is ours and not the worker's.
     pub skipped: Vec<PathBuf>,
     /// Patterns of further paths of Unstuck that are skipped.
-    pub skipped_patterns: Patterns,
+    pub skipped_patterns: PathPatterns,
 }
 
-impl Default for Options {
+impl Default for SnapshotOptions {
     fn default() -> Self {
-        let skipped_patterns = Patterns::default();
+        let skipped_patterns = PathPatterns::default();
         Self { limits: Limits::default(), skipped: Vec::new(), skipped_patterns }
     }
 }
 
 /// The branches of a repository, without `refs/heads/`, and their commits.
-pub type Branches = BTreeMap<String, String>;
+pub type BranchTargets = BTreeMap<String, String>;
 
 /// A branch that is not where it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub struct MovedBranch {
 }
 
 /// Files that are staged, and the names that git has for what is staged.
-pub type Staged = BTreeMap<PathBuf, String>;
+pub type StagedFiles = BTreeMap<PathBuf, String>;
 
 /// Whether the repository is restored together with the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,15 +87,16 @@ pub enum Git {
 
 /// The parts of a workspace that are skipped.
 #[derive(Clone, Debug)]
-pub(super) struct Skipped {
+pub(super) struct SkippedPaths {
     /// From the root of the workspace.
     pub(super) paths: BTreeSet<Vec<u8>>,
-    pub(super) patterns: Patterns,
+    pub(super) patterns: PathPatterns,
 }
 
-impl Skipped {
+impl SkippedPaths {
     pub(super) fn has(&self, path: &[u8]) -> bool {
         self.paths.contains(path)
-            || !self.patterns.is_empty() && str::from_utf8(path).is_ok_and(|it| self.patterns.match_any(it))
+            || !self.patterns.is_empty()
+                && str::from_utf8(path).is_ok_and(|path| self.patterns.match_any(path))
     }
 }

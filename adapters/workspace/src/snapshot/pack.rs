@@ -17,7 +17,7 @@ use unstuck_core::id::Digest;
 use unstuck_files::platform::{read_at, read_exact_at, sync_folder, write_all_at};
 use unstuck_files::safe_open;
 
-use super::object::{self, Kind};
+use super::object::{self, ObjectKind};
 
 const MAGIC: &[u8; 8] = b"PACK\0\0\0\x02";
 const INDEX_MAGIC: &[u8; 8] = b"\xfftOc\0\0\0\x02";
@@ -72,11 +72,11 @@ impl Pack {
     /// # Errors
     ///
     /// The kind is `InvalidData` where what is there is not `id`; by then, some of it is written.
-    pub(super) fn copy(&self, id: &Digest, offset: u64, to: &mut dyn Write) -> io::Result<Kind> {
-        let mut raw = At { file: &self.file, offset };
+    pub(super) fn copy(&self, id: &Digest, offset: u64, to: &mut dyn Write) -> io::Result<ObjectKind> {
+        let mut raw = FileReader { file: &self.file, offset };
         let (number, size) = read_header(&mut raw)?;
-        let kind =
-            Kind::from_number(number).ok_or_else(|| damaged("an object is of a kind that is not ours"))?;
+        let kind = ObjectKind::from_number(number)
+            .ok_or_else(|| damaged("an object is of a kind that is not ours"))?;
         let mut hash = object::hasher(kind, size);
         let mut content = ZlibDecoder::new(raw).take(size.saturating_add(1));
         let mut chunk = [0; 32 * 1024];
@@ -115,8 +115,11 @@ impl Pack {
         for (start, end, id) in self.places() {
             if keeps(&id) && !to.has(&id) {
                 let size = end.checked_sub(start).ok_or_else(|| damaged("its index leads out of it"))?;
-                to.begin(id)?;
-                io::copy(&mut At { file: &self.file, offset: start }.take(size), &mut to.counted()?)?;
+                to.begin_entry(id)?;
+                io::copy(
+                    &mut FileReader { file: &self.file, offset: start }.take(size),
+                    &mut to.entry_writer()?,
+                )?;
             }
         }
         Ok(())
@@ -136,12 +139,12 @@ impl Pack {
 }
 
 /// Reads a file from a place on, without a position that threads would share.
-struct At<'a> {
+struct FileReader<'a> {
     file: &'a File,
     offset: u64,
 }
 
-impl Read for At<'_> {
+impl Read for FileReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = read_at(self.file, buffer, self.offset)?;
         self.offset += count as u64;
@@ -156,15 +159,15 @@ impl Read for At<'_> {
 pub(super) struct Compressor(Option<Compress>);
 
 impl Compressor {
-    pub(super) fn squeeze(&mut self, content: &[u8]) -> io::Result<Vec<u8>> {
+    pub(super) fn compress(&mut self, content: &[u8]) -> io::Result<Vec<u8>> {
         let tables = self.0.get_or_insert_with(|| Compress::new(Compression::fast(), true));
         tables.reset();
-        let mut squeezed = Vec::with_capacity(content.len() / 2 + 64);
+        let mut compressed = Vec::with_capacity(content.len() / 2 + 64);
         loop {
             let rest = &content[tables.total_in() as usize..];
-            match tables.compress_vec(rest, &mut squeezed, FlushCompress::Finish)? {
-                Status::StreamEnd => return Ok(squeezed),
-                _ => squeezed.reserve(content.len() / 2 + 64),
+            match tables.compress_vec(rest, &mut compressed, FlushCompress::Finish)? {
+                Status::StreamEnd => return Ok(compressed),
+                _ => compressed.reserve(content.len() / 2 + 64),
             }
         }
     }
@@ -173,11 +176,11 @@ impl Compressor {
 /// A pack that is being written.
 pub(super) struct Writer {
     folder: PathBuf,
-    open: Option<Open>,
+    open: Option<OpenPack>,
     written: BTreeSet<Digest>,
 }
 
-struct Open {
+struct OpenPack {
     path: PathBuf,
     file: BufWriter<File>,
     offset: u64,
@@ -200,15 +203,21 @@ impl Writer {
         self.written.contains(id)
     }
 
-    /// Adds an object whose content is squeezed already.
-    pub(super) fn add(&mut self, kind: Kind, id: Digest, size: u64, squeezed: &[u8]) -> io::Result<()> {
+    /// Adds an object whose content is compressed already.
+    pub(super) fn add(
+        &mut self,
+        kind: ObjectKind,
+        id: Digest,
+        size: u64,
+        compressed: &[u8],
+    ) -> io::Result<()> {
         if self.has(&id) {
             return Ok(());
         }
-        self.begin(id)?;
-        let mut to = self.counted()?;
+        self.begin_entry(id)?;
+        let mut to = self.entry_writer()?;
         to.write_all(&header(kind, size))?;
-        to.write_all(squeezed)
+        to.write_all(compressed)
     }
 
     /// Adds a content that is too large to be held, and returns its name; `None`, and nothing is added,
@@ -224,11 +233,11 @@ impl Writer {
         if self.has(&expected) {
             return Ok(Some(expected));
         }
-        self.begin(expected)?;
-        let mut hash = object::hasher(Kind::Blob, size);
-        let mut to = self.counted()?;
-        to.write_all(&header(Kind::Blob, size))?;
-        let mut squeezer = ZlibEncoder::new(to, Compression::fast());
+        self.begin_entry(expected)?;
+        let mut hash = object::hasher(ObjectKind::Blob, size);
+        let mut to = self.entry_writer()?;
+        to.write_all(&header(ObjectKind::Blob, size))?;
+        let mut compressor = ZlibEncoder::new(to, Compression::fast());
         let mut content = content.take(size.saturating_add(1));
         let mut chunk = vec![0; 256 * 1024];
         let mut total = 0;
@@ -238,15 +247,15 @@ impl Writer {
                 count => {
                     total += count as u64;
                     hash.update(&chunk[..count]);
-                    squeezer.write_all(&chunk[..count])?;
+                    compressor.write_all(&chunk[..count])?;
                 }
             }
         }
-        squeezer.finish()?;
+        compressor.finish()?;
         let id = Digest(hash.finalize().into());
         let known = id != expected && self.has(&id);
         if total != size || known {
-            self.take_back(&expected)?;
+            self.remove_last(&expected)?;
             return Ok(known.then_some(id));
         }
         self.rename(expected, id);
@@ -255,7 +264,7 @@ impl Writer {
 
     /// Makes the pack durable and gives it its name; `None` if it is empty.
     pub(super) fn finish(mut self) -> io::Result<Option<Pack>> {
-        let Some(Open { path, file, mut entries, .. }) = self.open.take() else { return Ok(None) };
+        let Some(OpenPack { path, file, mut entries, .. }) = self.open.take() else { return Ok(None) };
         let mut file = file.into_inner()?;
         write_all_at(&file, &(entries.len() as u32).to_be_bytes(), MAGIC.len() as u64)?;
         let checksum = digest_of(&mut file)?;
@@ -276,30 +285,30 @@ impl Writer {
         Pack::open(&index).map(Some)
     }
 
-    /// Begins an entry; what is written to [`Self::counted`] afterwards belongs to it.
-    fn begin(&mut self, id: Digest) -> io::Result<()> {
+    /// Begins an entry; what is written to [`Self::entry_writer`] afterwards belongs to it.
+    fn begin_entry(&mut self, id: Digest) -> io::Result<()> {
         if self.open.is_none() {
             let path = self.folder.join(format!("{TEMPORARY_PREFIX}{}", std::process::id()));
             let mut file = BufWriter::with_capacity(1 << 18, create(&path)?);
             file.write_all(MAGIC)?;
             file.write_all(&[0; 4])?;
-            self.open = Some(Open { path, file, offset: HEADER_SIZE, entries: Vec::new() });
+            self.open = Some(OpenPack { path, file, offset: HEADER_SIZE, entries: Vec::new() });
         }
-        let open = self.opened()?;
+        let open = self.open_pack()?;
         open.entries.push(Entry { id, offset: open.offset, crc: Crc::new() });
         self.written.insert(id);
         Ok(())
     }
 
-    fn counted(&mut self) -> io::Result<Counted<'_>> {
-        let open = self.opened()?;
+    fn entry_writer(&mut self) -> io::Result<EntryWriter<'_>> {
+        let open = self.open_pack()?;
         let entry = open.entries.last_mut().ok_or_else(|| damaged("no entry was begun"))?;
-        Ok(Counted { file: &mut open.file, offset: &mut open.offset, crc: &mut entry.crc })
+        Ok(EntryWriter { file: &mut open.file, offset: &mut open.offset, crc: &mut entry.crc })
     }
 
-    fn take_back(&mut self, id: &Digest) -> io::Result<()> {
+    fn remove_last(&mut self, id: &Digest) -> io::Result<()> {
         self.written.remove(id);
-        let open = self.opened()?;
+        let open = self.open_pack()?;
         if let Some(entry) = open.entries.pop() {
             open.file.flush()?;
             open.file.get_ref().set_len(entry.offset)?;
@@ -317,7 +326,7 @@ impl Writer {
         }
     }
 
-    fn opened(&mut self) -> io::Result<&mut Open> {
+    fn open_pack(&mut self) -> io::Result<&mut OpenPack> {
         self.open.as_mut().ok_or_else(|| damaged("no pack was begun"))
     }
 }
@@ -331,13 +340,13 @@ impl Drop for Writer {
 }
 
 /// Counts what is written to an entry.
-struct Counted<'a> {
+struct EntryWriter<'a> {
     file: &'a mut BufWriter<File>,
     offset: &'a mut u64,
     crc: &'a mut Crc,
 }
 
-impl Write for Counted<'_> {
+impl Write for EntryWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.file.write(bytes)?;
         *self.offset += count as u64;
@@ -367,7 +376,7 @@ fn digest_of(file: &mut File) -> io::Result<[u8; 32]> {
     }
 }
 
-fn header(kind: Kind, size: u64) -> Vec<u8> {
+fn header(kind: ObjectKind, size: u64) -> Vec<u8> {
     let mut rest = size >> 4;
     let mut bytes = vec![(kind as u8) << 4 | (size & 15) as u8];
     while rest > 0 {
@@ -380,7 +389,7 @@ fn header(kind: Kind, size: u64) -> Vec<u8> {
     bytes
 }
 
-fn read_header(from: &mut At<'_>) -> io::Result<(u8, u64)> {
+fn read_header(from: &mut FileReader<'_>) -> io::Result<(u8, u64)> {
     let mut bytes = [0; 10];
     let count = read_at(from.file, &mut bytes, from.offset)?;
     let (mut size, mut shift) = (u64::from(bytes[0] & 15), 4);
@@ -458,10 +467,10 @@ mod tests {
     fn an_object_that_is_not_what_its_name_says_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = Writer::new(folder.path());
-        let squeezed = Compressor::default().squeeze(b"content").unwrap();
-        let names = [object::name(Kind::Blob, b"content"), object::name(Kind::Blob, b"another")];
+        let compressed = Compressor::default().compress(b"content").unwrap();
+        let names = [object::name(ObjectKind::Blob, b"content"), object::name(ObjectKind::Blob, b"another")];
         for name in names {
-            writer.add(Kind::Blob, name, 7, &squeezed).unwrap();
+            writer.add(ObjectKind::Blob, name, 7, &compressed).unwrap();
         }
         let pack = writer.finish().unwrap().unwrap();
         let read = |name: &Digest| {
@@ -477,11 +486,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for size in [0, 15, 16, 2047, 2048, u64::from(u32::MAX), u64::MAX] {
             let path = folder.path().join(size.to_string());
-            fs::write(&path, [header(Kind::Blob, size), vec![0xff; 20]].concat()).unwrap();
+            fs::write(&path, [header(ObjectKind::Blob, size), vec![0xff; 20]].concat()).unwrap();
             let file = File::open(&path).unwrap();
-            let mut at = At { file: &file, offset: 0 };
-            assert_eq!(read_header(&mut at).unwrap(), (Kind::Blob as u8, size));
-            assert_eq!(at.offset, header(Kind::Blob, size).len() as u64);
+            let mut at = FileReader { file: &file, offset: 0 };
+            assert_eq!(read_header(&mut at).unwrap(), (ObjectKind::Blob as u8, size));
+            assert_eq!(at.offset, header(ObjectKind::Blob, size).len() as u64);
         }
     }
 }

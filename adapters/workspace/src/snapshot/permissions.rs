@@ -16,11 +16,11 @@ const HEAD: &[u8] = b"folders\n";
 /// The permissions of the folders of a snapshot, without folders that have the usual ones. `None` if they were not
 /// stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Permissions(Option<BTreeMap<Vec<u8>, u32>>);
+pub(super) struct FolderModes(Option<BTreeMap<Vec<u8>, u32>>);
 
-impl Permissions {
+impl FolderModes {
     /// Takes paths and modes; the path of the workspace itself is empty.
-    pub(super) fn of<'a>(folders: impl Iterator<Item = (&'a [u8], u32)>) -> Self {
+    pub(super) fn new<'a>(folders: impl Iterator<Item = (&'a [u8], u32)>) -> Self {
         let bits = folders.map(|(path, mode)| (path.to_vec(), mode & BITS));
         Self(Some(bits.filter(|(_, bits)| *bits != USUAL).collect()))
     }
@@ -70,20 +70,20 @@ impl Permissions {
 
 /// Gives folders permissions before something is put in them, the outer ones first: their owner may do all, others what they may
 /// in the end.
-pub(super) fn give_for_now(root: &SafeDir, folders: &BTreeMap<Vec<u8>, u32>) {
+pub(super) fn apply_writable(root: &SafeDir, folders: &BTreeMap<Vec<u8>, u32>) {
     const OWNER: u32 = 0o700;
     for (path, bits) in folders {
-        let _tried_again_for_good = give_one(root, path, bits | OWNER);
+        let _tried_again_for_good = apply_one(root, path, bits | OWNER);
     }
 }
 
 /// Gives folders permissions for good, the inner ones first. Returns those that have them.
-pub(super) fn give(root: &SafeDir, folders: &BTreeMap<Vec<u8>, u32>) -> Vec<PathBuf> {
-    let given = folders.iter().rev().filter(|(path, bits)| give_one(root, path, **bits).is_ok());
+pub(super) fn apply(root: &SafeDir, folders: &BTreeMap<Vec<u8>, u32>) -> Vec<PathBuf> {
+    let given = folders.iter().rev().filter(|(path, bits)| apply_one(root, path, **bits).is_ok());
     given.map(|(path, _)| safe_dir::as_path(path).into_owned()).collect()
 }
 
-fn give_one(root: &SafeDir, path: &[u8], bits: u32) -> io::Result<()> {
+fn apply_one(root: &SafeDir, path: &[u8], bits: u32) -> io::Result<()> {
     root.open_below(path)?.set_permissions(bits)
 }
 
@@ -94,26 +94,26 @@ mod tests {
     #[test]
     fn a_list_reads_back_and_only_what_is_unusual_is_on_it() {
         let folders = [(&b""[..], 0o40700), (b"a", 0o40755), (b"a b/c\n", 0o40700), (b"d", 0o41777)];
-        let permissions = Permissions::of(folders.into_iter());
+        let permissions = FolderModes::new(folders.into_iter());
         assert_eq!(permissions.encode(), b"folders\n700 \x00700 a b/c\n\x001777 d\0");
-        for permissions in [permissions, Permissions::of(std::iter::empty()), Permissions::default()] {
-            assert_eq!(Permissions::decode(&permissions.encode()), Some(permissions));
+        for permissions in [permissions, FolderModes::new(std::iter::empty()), FolderModes::default()] {
+            assert_eq!(FolderModes::decode(&permissions.encode()), Some(permissions));
         }
         for damaged in [&b"folders\n700 a"[..], b"folders\n7x0 a\0", b"folders\nx\0", b"700 a\0"] {
-            assert_eq!(Permissions::decode(damaged), None, "{}", damaged.escape_ascii());
+            assert_eq!(FolderModes::decode(damaged), None, "{}", damaged.escape_ascii());
         }
     }
 
     #[test]
     fn differing_folders_have_the_modes_of_the_other_snapshot() {
         let of = |folders: &[(&str, u32)]| {
-            Permissions::of(folders.iter().map(|(path, mode)| (path.as_bytes(), *mode)))
+            FolderModes::new(folders.iter().map(|(path, mode)| (path.as_bytes(), *mode)))
         };
         let (one, two) =
             (of(&[("a", 0o700), ("a/b", 0o700), ("d", 0o750)]), of(&[("a", 0o700), ("c", 0o500)]));
         let expected = [("a/b", 0o755), ("c", 0o500), ("d", 0o755)];
         assert_eq!(one.differing(&two), expected.map(|(path, bits)| (path.into(), bits)).into());
-        assert_eq!(one.differing(&Permissions::default()), BTreeMap::new());
+        assert_eq!(one.differing(&FolderModes::default()), BTreeMap::new());
         assert_eq!(
             (one.get(b"a"), one.below(b"a").get(b"b"), one.below(b"a").get(b"c")),
             (Some(0o700), Some(0o700), Some(0o755))

@@ -6,18 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::state::Gap;
+use unstuck_core::state::ExternalChange;
 use unstuck_files::safe_dir::{self, as_path};
 
-use super::change::{self, Difference, differences};
-use super::error::Error;
+use super::change::{self, DiffEntry, differences};
+use super::error::SnapshotResult;
 use super::excluded::ExcludedReason;
 use super::root_tree::Parts;
-use super::store::Store;
+use super::store::ObjectStore;
 
 /// The changes that an undo makes to the files of a workspace.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct RestorePlan {
     /// Files that the run changed, which go back.
     pub reverts: Vec<PathBuf>,
     /// Files that others changed, and not the run, which stay.
@@ -37,7 +37,7 @@ pub fn has_other_names(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|seen| seen.is_file() && safe_dir::has_another_name(&seen))
 }
 
-impl Plan {
+impl RestorePlan {
     /// Returns a plan by which all files go back, also those that others changed.
     #[must_use]
     pub fn with_all(self) -> Self {
@@ -47,27 +47,32 @@ impl Plan {
 
 /// Plans how the workspace, which is as `now` says, becomes what it was `then`. In the `gaps`, in order, others than the run
 /// changed it.
-pub(super) fn plan(store: &Store, then: &Snapshot, now: &Snapshot, gaps: &[Gap]) -> Result<Plan, Error> {
-    let mut plan = Plan::default();
+pub(super) fn plan(
+    store: &ObjectStore,
+    then: &Snapshot,
+    now: &Snapshot,
+    gaps: &[ExternalChange],
+) -> SnapshotResult<RestorePlan> {
+    let mut plan = RestorePlan::default();
     // Which gap changed a path last, and whether the run had changed it by then.
     let mut by_others: BTreeMap<Vec<u8>, (usize, bool)> = BTreeMap::new();
     let (mut by_run, mut begin, mut files) = (BTreeSet::new(), then, BTreeSet::new());
     for (at, gap) in gaps.iter().enumerate() {
-        by_run.extend(touched(store, begin, &gap.left)?.into_keys());
-        for (path, is_file) in touched(store, &gap.left, &gap.found)? {
+        by_run.extend(changed_paths(store, begin, &gap.left)?.into_keys());
+        for (path, is_file) in changed_paths(store, &gap.left, &gap.found)? {
             by_others.insert(path.clone(), (at, by_run.contains(&path)));
             if is_file {
                 files.insert(path);
             }
         }
-        plan.kept_access.extend(other_access(store, gap)?);
+        plan.kept_access.extend(changed_access(store, gap)?);
         begin = &gap.found;
     }
     for (at, gap) in gaps.iter().enumerate() {
         if gap.found.id == now.id {
             continue;
         }
-        let later = touched(store, &gap.found, now)?;
+        let later = changed_paths(store, &gap.found, now)?;
         let targets =
             later.into_keys().filter(|path| by_others.get(path).is_some_and(|(last, _)| *last == at));
         let targets: BTreeSet<Vec<u8>> = targets.collect();
@@ -75,15 +80,15 @@ pub(super) fn plan(store: &Store, then: &Snapshot, now: &Snapshot, gaps: &[Gap])
             plan.targets.push((Snapshot::clone(&gap.found), targets));
         }
     }
-    let shown = |path: &[u8]| as_path(path).into_owned();
+    let display = |path: &[u8]| as_path(path).into_owned();
     for (path, (_, is_of_run)) in by_others.iter().filter(|(path, _)| files.contains(*path)) {
         let list = if *is_of_run { &mut plan.mixed } else { &mut plan.stays };
-        list.push(shown(path));
+        list.push(display(path));
     }
-    let all = touched(store, then, now)?.into_iter();
+    let all = changed_paths(store, then, now)?.into_iter();
     let reverts = all.filter(|(path, is_file)| *is_file && !by_others.contains_key(path));
     let targets = plan.targets.iter().flat_map(|(_, paths)| paths).filter(|path| files.contains(*path));
-    plan.reverts = reverts.map(|(path, _)| path).chain(targets.cloned()).map(|path| shown(&path)).collect();
+    plan.reverts = reverts.map(|(path, _)| path).chain(targets.cloned()).map(|path| display(&path)).collect();
     plan.reverts.sort_unstable();
     plan.kept = by_others.into_keys().collect();
     Ok(plan)
@@ -91,14 +96,18 @@ pub(super) fn plan(store: &Store, then: &Snapshot, now: &Snapshot, gaps: &[Gap])
 
 /// Returns the paths at which something differs, appeared or vanished, and whether it is a file. What only one of the two
 /// snapshots covers is none.
-fn touched(store: &Store, before: &Snapshot, after: &Snapshot) -> Result<BTreeMap<Vec<u8>, bool>, Error> {
+fn changed_paths(
+    store: &ObjectStore,
+    before: &Snapshot,
+    after: &Snapshot,
+) -> SnapshotResult<BTreeMap<Vec<u8>, bool>> {
     if before.id == after.id {
         return Ok(BTreeMap::new());
     }
-    let (before, after) = (Parts::of(store, before)?, Parts::of(store, after)?);
+    let (before, after) = (Parts::read(store, before)?, Parts::read(store, after)?);
     let (unknown_before, unknown_after) = (before.uncovered(store)?, after.uncovered(store)?);
     let mut touched = BTreeMap::new();
-    for (path, Difference { pair, .. }) in differences(store, &before, &after)? {
+    for (path, DiffEntry { pair, .. }) in differences(store, &before, &after)? {
         let are_folders = [pair.before, pair.after].map(|place| place.map(|place| place.is_folder()));
         let is_own = unknown_before.is_own_output(&path) || unknown_after.is_own_output(&path);
         let is_known = !change::is_unknown(&path, &pair, &unknown_before, &unknown_after);
@@ -110,8 +119,8 @@ fn touched(store: &Store, before: &Snapshot, after: &Snapshot) -> Result<BTreeMa
 }
 
 /// Returns the files and folders whose permissions or attributes others changed. What could not be read is readable by now.
-fn other_access(store: &Store, gap: &Gap) -> Result<BTreeSet<Vec<u8>>, Error> {
-    let (left, found) = (Parts::of(store, &gap.left)?, Parts::of(store, &gap.found)?);
+fn changed_access(store: &ObjectStore, gap: &ExternalChange) -> SnapshotResult<BTreeSet<Vec<u8>>> {
+    let (left, found) = (Parts::read(store, &gap.left)?, Parts::read(store, &gap.found)?);
     let folders = left.permissions(store)?.differing(&found.permissions(store)?).into_keys();
     let mut paths = left.attributes(store)?.differing(&found.attributes(store)?);
     let unknown = left.uncovered(store)?;

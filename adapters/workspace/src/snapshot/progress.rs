@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use unstuck_core::text::shell::quoted;
+use unstuck_core::text::shell::quote_word;
 
-use super::repository::{Known, entries, first_part, look, name_of};
+use super::git_files::{RepoResult, entries, file_name, first_part, metadata};
 
 /// An operation that git begins with one command and ends with another.
 struct Operation {
@@ -69,7 +69,7 @@ const BISECT: Operation =
 /// Says whether a path below the own folder of a repository belongs to an operation.
 pub(super) fn is_of_operation(path: &[u8]) -> bool {
     let first = first_part(path);
-    OPERATIONS.iter().flat_map(|it| it.files).any(|name| match name.strip_suffix('*') {
+    OPERATIONS.iter().flat_map(|operation| operation.files).any(|name| match name.strip_suffix('*') {
         Some(begin) => first.starts_with(begin.as_bytes()),
         None => first == name.as_bytes(),
     })
@@ -81,18 +81,20 @@ pub(super) fn unfinished(
     root: &Path,
     (own, common): (&Path, &Path),
     branch: Option<&str>,
-) -> Known<Vec<String>> {
+) -> RepoResult<Vec<String>> {
     let mut found = Vec::new();
     for operation in &OPERATIONS {
-        if look(&own.join(operation.mark))?.is_some() {
+        if metadata(&own.join(operation.mark))?.is_some() {
             found.push(operation);
             break;
         }
     }
-    if look(&own.join(BISECT.mark))?.is_some() && found.iter().all(|it| it.mark != BISECT.mark) {
+    if metadata(&own.join(BISECT.mark))?.is_some()
+        && found.iter().all(|operation| operation.mark != BISECT.mark)
+    {
         found.push(&BISECT);
     }
-    let mut said: Vec<String> = found
+    let mut messages: Vec<String> = found
         .iter()
         .map(|Operation { what, abort, .. }| {
             format!("{what} is in progress; finish it, or take it back: {abort}")
@@ -102,15 +104,15 @@ pub(super) fn unfinished(
     if own != common {
         locks.extend(entries(common)?);
     }
-    locks.retain(|path| name_of(path).ends_with(".lock"));
+    locks.retain(|path| file_name(path).ends_with(".lock"));
     locks.extend(branch.map(|name| common.join(format!("{name}.lock"))));
     locks.sort_unstable();
     for lock in locks {
-        if look(&lock)?.is_some_and(|it| it.is_file()) {
+        if metadata(&lock)?.is_some_and(|metadata| metadata.is_file()) {
             let lock = lock.strip_prefix(root).unwrap_or(&lock).to_string_lossy();
-            let remove = quoted(&lock);
-            said.push(format!("{lock} exists: a git is at work, or was killed; if none is: rm {remove}"));
+            let remove = quote_word(&lock);
+            messages.push(format!("{lock} exists: a git is at work, or was killed; if none is: rm {remove}"));
         }
     }
-    Ok(said)
+    Ok(messages)
 }

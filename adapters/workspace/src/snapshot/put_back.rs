@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::state::Gap;
+use unstuck_core::state::ExternalChange;
 use unstuck_files::error::with_causes;
 use unstuck_files::safe_dir;
 
 use super::change::differences;
-use super::error::{Error, io};
+use super::error::{SnapshotError, SnapshotResult, io};
 use super::options::Git;
-use super::plan::{self, Plan};
+use super::plan::{self, RestorePlan};
 use super::restore::{self, NotRestored, RestoreReport, RestoreSides};
 use super::root_tree::Parts;
 use super::snapshots::Snapshots;
-use super::store::Store;
+use super::store::ObjectStore;
 use super::{attributes, git_restore, permissions, tree};
 
 /// What [`Snapshots::restore`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoreOutcome {
     /// The workspace as it was until then; restoring it undoes this.
     pub before: Snapshot,
     /// The changes to the workspace.
@@ -41,8 +41,8 @@ impl Snapshots {
     ///
     /// The snapshot is missing or damaged, or the present files cannot be saved first; then nothing was changed.
     /// Files that the system refused to change are in the result.
-    pub fn restore(&self, snapshot: &Snapshot, git: Git) -> Result<Restored, Error> {
-        self.restore_by(snapshot, git, &Plan::default())
+    pub fn restore(&self, snapshot: &Snapshot, git: Git) -> SnapshotResult<RestoreOutcome> {
+        self.restore_by(snapshot, git, &RestorePlan::default())
     }
 
     /// As [`Self::restore`], but what others than the run changed stays as the plan says.
@@ -50,19 +50,24 @@ impl Snapshots {
     /// # Errors
     ///
     /// As [`Self::restore`].
-    pub fn restore_by(&self, snapshot: &Snapshot, git: Git, plan: &Plan) -> Result<Restored, Error> {
+    pub fn restore_by(
+        &self,
+        snapshot: &Snapshot,
+        git: Git,
+        plan: &RestorePlan,
+    ) -> SnapshotResult<RestoreOutcome> {
         fs::create_dir_all(&self.workspace).map_err(io("create", &self.workspace))?;
         let before = self.take(Some(snapshot))?;
         let mut folders = self.other_permissions(&before, snapshot)?;
         folders.retain(|path, _| !plan.kept_access.contains(path));
         let new = self.new_uncovered(&before, snapshot)?;
-        permissions::give_for_now(&self.root()?, &folders);
+        permissions::apply_writable(&self.root()?, &folders);
         let mut files = self.put_back_but(&before, snapshot, &|_| true, &plan.kept)?;
         for (of_others, paths) in &plan.targets {
             let is_meant = |path: &Path| paths.contains(&*safe_dir::as_bytes(path));
             files.extend(self.put_back(&before, of_others, &is_meant)?);
         }
-        files.permissions = permissions::give(&self.root()?, &folders);
+        files.permissions = permissions::apply(&self.root()?, &folders);
         self.give_attributes(&before, snapshot, plan, &folders, &mut files)?;
         files.stayed.extend(new.into_iter().filter(|path| files.left.iter().all(|left| left.path != *path)));
         let mut repository = Vec::new();
@@ -81,7 +86,7 @@ impl Snapshots {
                 }
             }
         }
-        Ok(Restored { before, files, repository })
+        Ok(RestoreOutcome { before, files, repository })
     }
 
     /// Plans how the workspace, which is as `now` says, becomes what it was `then`. In the `gaps`, in order, others than the
@@ -90,7 +95,12 @@ impl Snapshots {
     /// # Errors
     ///
     /// A snapshot is gone or damaged.
-    pub fn plan(&self, then: &Snapshot, now: &Snapshot, gaps: &[Gap]) -> Result<Plan, Error> {
+    pub fn plan(
+        &self,
+        then: &Snapshot,
+        now: &Snapshot,
+        gaps: &[ExternalChange],
+    ) -> SnapshotResult<RestorePlan> {
         plan::plan(&self.store, then, now, gaps)
     }
 
@@ -100,20 +110,21 @@ impl Snapshots {
         &self,
         now: &Snapshot,
         then: &Snapshot,
-        plan: &Plan,
+        plan: &RestorePlan,
         folders: &BTreeMap<Vec<u8>, u32>,
         files: &mut RestoreReport,
-    ) -> Result<(), Error> {
-        let (now, then) = (Parts::of(&self.store, now)?, Parts::of(&self.store, then)?);
+    ) -> SnapshotResult<()> {
+        let (now, then) = (Parts::read(&self.store, now)?, Parts::read(&self.store, then)?);
         let (of_now, of_then) = (now.attributes(&self.store)?, then.attributes(&self.store)?);
-        let has_list = |path: &&Vec<u8>| of_then.get(path).is_some_and(|it| !it.is_empty());
+        let has_list = |path: &&Vec<u8>| of_then.get(path).is_some_and(|attributes| !attributes.is_empty());
         let mut paths = of_now.differing(&of_then);
         paths.extend(folders.keys().filter(has_list).cloned());
         let root = self.root()?;
         for path in paths.into_iter().filter(|path| !plan.kept_access.contains(path)) {
             let both = (now.find(&self.store, &path)?, then.find(&self.store, &path)?);
             let is_same = path.is_empty() || both.0.is_some() && both.0 == both.1;
-            let are_folders = [both.0, both.1].iter().all(|it| it.is_some_and(|place| place.is_folder()));
+            let are_folders =
+                [both.0, both.1].iter().all(|state| state.is_some_and(|place| place.is_folder()));
             let (Some(was), Some(is)) = (of_then.get(&path), of_now.get(&path)) else { continue };
             if !is_same && !are_folders || plan.kept.contains(&path) {
                 continue;
@@ -130,16 +141,19 @@ impl Snapshots {
     }
 
     /// Returns the folders that exist in both snapshots with different permissions, and the earlier permissions.
-    fn other_permissions(&self, now: &Snapshot, then: &Snapshot) -> Result<BTreeMap<Vec<u8>, u32>, Error> {
-        let (now, then) = (Parts::of(&self.store, now)?, Parts::of(&self.store, then)?);
+    fn other_permissions(&self, now: &Snapshot, then: &Snapshot) -> SnapshotResult<BTreeMap<Vec<u8>, u32>> {
+        let (now, then) = (Parts::read(&self.store, now)?, Parts::read(&self.store, then)?);
         let differing = now.permissions(&self.store)?.differing(&then.permissions(&self.store)?);
         let attributes = then.attributes(&self.store)?;
         let mut folders = BTreeMap::new();
         for (path, bits) in differing {
-            let is_folder =
-                |of: &Parts| Ok::<_, Error>(of.find(&self.store, &path)?.is_some_and(|it| it.is_folder()));
+            let is_folder = |of: &Parts| {
+                Ok::<_, SnapshotError>(of.find(&self.store, &path)?.is_some_and(|state| state.is_folder()))
+            };
             if path.is_empty() || is_folder(&now)? && is_folder(&then)? {
-                let bits = attributes.get(&path).map_or(bits, |it| attributes::without_list(bits, it));
+                let bits = attributes
+                    .get(&path)
+                    .map_or(bits, |attributes| attributes::without_list(bits, attributes));
                 folders.insert(path, bits);
             }
         }
@@ -147,10 +161,10 @@ impl Snapshots {
     }
 
     /// Returns new paths that cannot be read, such as pipes.
-    fn new_uncovered(&self, now: &Snapshot, then: &Snapshot) -> Result<Vec<PathBuf>, Error> {
-        let then = Parts::of(&self.store, then)?;
+    fn new_uncovered(&self, now: &Snapshot, then: &Snapshot) -> SnapshotResult<Vec<PathBuf>> {
+        let then = Parts::read(&self.store, then)?;
         let (now, unknown) =
-            (Parts::of(&self.store, now)?.uncovered(&self.store)?, then.uncovered(&self.store)?);
+            (Parts::read(&self.store, now)?.uncovered(&self.store)?, then.uncovered(&self.store)?);
         let mut new = Vec::new();
         for path in now.work().filter(|path| unknown.reason(path).is_none()) {
             if then.find(&self.store, path)?.is_none() {
@@ -171,7 +185,7 @@ impl Snapshots {
         now: &Snapshot,
         then: &Snapshot,
         is_asked: &dyn Fn(&Path) -> bool,
-    ) -> Result<RestoreReport, Error> {
+    ) -> SnapshotResult<RestoreReport> {
         self.put_back_but(now, then, is_asked, &BTreeSet::new())
     }
 
@@ -182,8 +196,8 @@ impl Snapshots {
         then: &Snapshot,
         is_asked: &dyn Fn(&Path) -> bool,
         kept: &BTreeSet<Vec<u8>>,
-    ) -> Result<RestoreReport, Error> {
-        let (now, then) = (Parts::of(&self.store, now)?, Parts::of(&self.store, then)?);
+    ) -> SnapshotResult<RestoreReport> {
+        let (now, then) = (Parts::read(&self.store, now)?, Parts::read(&self.store, then)?);
         let sides = RestoreSides {
             before: now.uncovered(&self.store)?,
             after: then.uncovered(&self.store)?,
@@ -191,7 +205,7 @@ impl Snapshots {
             attributes: then.attributes(&self.store)?,
         };
         let is_meant = |path: &Path| is_asked(path) && !kept.contains(&*safe_dir::as_bytes(path));
-        let mut differences = restore::only(differences(&self.store, &now, &then)?, &is_meant);
+        let mut differences = restore::select(differences(&self.store, &now, &then)?, &is_meant);
         differences.retain(|path, _| !kept.contains(path));
         restore::apply(&self.store, &self.root()?, &differences, &sides)
     }
@@ -202,9 +216,9 @@ impl Snapshots {
     /// # Errors
     ///
     /// As [`Self::take`] and [`Self::keep`].
-    pub fn of_checkout(&self, root: &Path, first: &Snapshot, name: &str) -> Result<Snapshot, Error> {
+    pub fn of_checkout(&self, root: &Path, first: &Snapshot, name: &str) -> SnapshotResult<Snapshot> {
         let workspace = root.canonicalize().map_err(io("open", root))?;
-        let store = Store::open(self.store.folder())?;
+        let store = ObjectStore::open(self.store.folder())?;
         let own = store.own_folder(&workspace);
         fs::create_dir_all(&own).map_err(io("create", &own))?;
         let (limits, skipped) = (self.limits.clone(), self.skipped.clone());
@@ -228,13 +242,13 @@ impl Snapshots {
     /// # Errors
     ///
     /// The snapshot is gone or damaged; the folder is not empty or cannot be made.
-    pub fn checkout(&self, snapshot: &Snapshot, to: &Path) -> Result<RestoreReport, Error> {
-        let parts = Parts::of(&self.store, snapshot)?;
+    pub fn checkout(&self, snapshot: &Snapshot, to: &Path) -> SnapshotResult<RestoreReport> {
+        let parts = Parts::read(&self.store, snapshot)?;
         let root = restore::empty_folder(to)?;
         let mut pairs = tree::compare(&self.store, None, parts.ignored())?;
         pairs.extend(tree::compare(&self.store, None, parts.work())?);
         let (permissions, attributes) = (parts.permissions(&self.store)?, parts.attributes(&self.store)?);
         let sides = RestoreSides { permissions, attributes, ..RestoreSides::default() };
-        restore::apply(&self.store, &root, &restore::all(pairs), &sides)
+        restore::apply(&self.store, &root, &restore::to_differences(pairs), &sides)
     }
 }

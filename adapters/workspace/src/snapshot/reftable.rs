@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::repository::is_object_name;
+use super::git_files::is_object_name;
 use crate::git;
 
 /// HEAD, and the refs of branches and of the stash.
 #[derive(Debug)]
-pub(super) struct Tables {
+pub(super) struct Reftable {
     /// The full name of the ref that HEAD is on; `None` if it is detached.
     pub(super) head: Option<String>,
     /// The commit of HEAD; `None` if it has none yet.
@@ -18,7 +18,7 @@ pub(super) struct Tables {
     pub(super) refs: BTreeMap<String, String>,
 }
 
-impl Tables {
+impl Reftable {
     /// Asks git.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl Tables {
             let answer = ask(question)?.map(|answer| answer.trim().to_owned());
             Ok::<_, String>(answer.filter(|answer| !answer.is_empty()))
         };
-        let commit = line(&["rev-parse", "--quiet", "--verify", "HEAD"])?.filter(|it| is_object_name(it));
+        let commit = line(&["rev-parse", "--quiet", "--verify", "HEAD"])?.filter(|name| is_object_name(name));
         Ok(Self { head: line(&["symbolic-ref", "--quiet", "HEAD"])?, commit, refs: refs.collect() })
     }
 }

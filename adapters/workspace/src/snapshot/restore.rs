@@ -13,14 +13,14 @@ use unstuck_files::Read;
 use unstuck_files::private_dir;
 use unstuck_files::safe_dir::{self, SafeDir, as_path};
 
-use super::attributes::{self, Attributes};
-use super::change::Difference;
-use super::error::{Error, is_full};
+use super::attributes::{self, AttributeList};
+use super::change::DiffEntry;
+use super::error::{SnapshotError, SnapshotResult, is_full};
 use super::excluded::ExcludedList;
 use super::object::{FOLDER, LINK, TYPE};
-use super::permissions::{self, Permissions};
-use super::store::Store;
-use super::tree::{self, Place};
+use super::permissions::{self, FolderModes};
+use super::store::ObjectStore;
+use super::tree::{self, EntryState};
 
 /// The changes that were made to a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,16 +63,18 @@ pub(super) struct RestoreSides {
     /// Paths that the second side does not cover.
     pub(super) after: ExcludedList,
     /// Permissions of the folders on the second side.
-    pub(super) permissions: Permissions,
+    pub(super) permissions: FolderModes,
     /// Attributes of the files and folders on the second side.
-    pub(super) attributes: Attributes,
+    pub(super) attributes: AttributeList,
 }
 
 impl RestoreSides {
     /// Returns the permissions of a folder on the second side, as far as they mean the same without its access list.
     fn bits(&self, folder: &[u8]) -> Option<u32> {
         let bits = self.permissions.get(folder)?;
-        Some(self.attributes.get(folder).map_or(bits, |it| attributes::without_list(bits, it)))
+        Some(
+            self.attributes.get(folder).map_or(bits, |attributes| attributes::without_list(bits, attributes)),
+        )
     }
 }
 
@@ -86,38 +88,39 @@ impl RestoreSides {
 ///
 /// The store cannot be read; then nothing was changed. Later failures are in the returned report.
 pub(super) fn apply(
-    store: &Store,
+    store: &ObjectStore,
     root: &SafeDir,
-    differences: &BTreeMap<Vec<u8>, Difference>,
+    differences: &BTreeMap<Vec<u8>, DiffEntry>,
     sides: &RestoreSides,
-) -> Result<RestoreReport, Error> {
+) -> SnapshotResult<RestoreReport> {
     let news = differences
         .values()
-        .filter_map(|it| it.pair.after.filter(|after| !is_in_place(it.pair.before, *after)));
+        .filter_map(|entry| entry.pair.after.filter(|after| !is_in_place(entry.pair.before, *after)));
     for place in news.filter(|place| !place.is_folder()) {
         store.copy(&place.id, &mut io::sink())?;
     }
     let mut applied = RestoreReport::default();
     // In reverse order, the content of a folder comes before the folder.
-    for (path, Difference { pair, ignored }) in differences.iter().rev() {
+    for (path, DiffEntry { pair, ignored }) in differences.iter().rev() {
         if let Some(before) = pair.before {
-            remove(root, path, before, pair.after, *ignored, sides, &mut applied);
+            remove_entry(root, path, before, pair.after, *ignored, sides, &mut applied);
         }
     }
     applied.removed.reverse();
-    let news = differences.iter().filter_map(|(path, Difference { pair, .. })| {
+    let news = differences.iter().filter_map(|(path, DiffEntry { pair, .. })| {
         let after = pair.after.filter(|after| !is_in_place(pair.before, *after))?;
         Some((&**path, pair.before, after))
     });
     write_all(store, root, news.collect(), sides, &mut applied);
     // Permissions come last, since they may deny writes to a folder that still needs content.
-    let made = differences.iter().filter(|(_, it)| it.pair.after.is_some_and(|after| after.is_folder()));
+    let made =
+        differences.iter().filter(|(_, entry)| entry.pair.after.is_some_and(|after| after.is_folder()));
     let made: BTreeMap<Vec<u8>, u32> =
         made.filter_map(|(path, _)| Some((path.clone(), sides.bits(path)?))).collect();
-    let _as_far_as_it_goes = permissions::give(root, &made);
+    let _as_far_as_it_goes = permissions::apply(root, &made);
     for path in made.keys() {
-        let none = safe_dir::Attributes::new();
-        let was = sides.attributes.get(path).filter(|it| !it.is_empty());
+        let none = safe_dir::Xattrs::new();
+        let was = sides.attributes.get(path).filter(|attributes| !attributes.is_empty());
         if let Some(Err(why)) = was.map(|was| give_attributes(root, path, true, &none, was)) {
             applied.leave(path, why);
         }
@@ -127,17 +130,17 @@ pub(super) fn apply(
 
 /// Restores a repository whose own folder, `path`, is gone: its files with their `permissions`, and the objects that
 /// `fill` adds. It gets its name when it is complete. Returns `None` if another entry has the name.
-pub(super) fn bring_repository_back(
-    store: &Store,
+pub(super) fn restore_repository(
+    store: &ObjectStore,
     root: &SafeDir,
-    (path, place): (&[u8], Place),
-    permissions: &Permissions,
+    (path, place): (&[u8], EntryState),
+    permissions: &FolderModes,
     fill: impl FnOnce(&SafeDir) -> io::Result<()>,
-) -> Result<Option<RestoreReport>, Error> {
-    let refused = |source| Error::Io { what: "bring back", path: as_path(path).into_owned(), source };
+) -> SnapshotResult<Option<RestoreReport>> {
+    let refused = |source| SnapshotError::Io { what: "bring back", path: as_path(path).into_owned(), source };
     let (above, name) = safe_dir::split(path);
     let parent = root.make_below_as(above, &|folder| permissions.get(folder)).map_err(refused)?;
-    match parent.look(name) {
+    match parent.metadata(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(refused(error)),
         Ok(_) => return Ok(None),
@@ -150,10 +153,10 @@ pub(super) fn bring_repository_back(
     // The files of the workspace are already restored, and their folder may be read-only.
     let bits = permissions.get(above).filter(|_| !above.is_empty());
     let _seen_below = bits.map(|bits| parent.set_permissions(bits | 0o700));
-    forget_unfinished(&parent);
+    remove_unfinished(&parent);
     let (temporary, ()) = private_dir::make_beside(|name| parent.make_new(name)).map_err(refused)?;
     let whole = parent.open(&temporary).map_err(refused).and_then(|own| {
-        let all = all(tree::compare(store, None, Some(place.id))?);
+        let all = to_differences(tree::compare(store, None, Some(place.id))?);
         let sides = RestoreSides { permissions: permissions.below(path), ..RestoreSides::default() };
         let applied = apply(store, &own, &all, &sides)?;
         // Without all of its files, it would look complete. Files without room on the disk are tried again later.
@@ -173,30 +176,31 @@ pub(super) fn bring_repository_back(
 }
 
 /// Removes the remains of a restore whose process was killed.
-fn forget_unfinished(folder: &SafeDir) {
+fn remove_unfinished(folder: &SafeDir) {
     for name in folder.names().into_iter().flatten() {
         // best effort
-        if private_dir::is_temporary(&name) && folder.look(&name).is_ok_and(|seen| seen.is(FOLDER)) {
+        if private_dir::is_temporary(&name) && folder.metadata(&name).is_ok_and(|seen| seen.is(FOLDER)) {
             let _best_effort = private_dir::remove(folder, &name);
         }
     }
 }
 
 /// Returns every pair of a comparison as a difference of files that are not ignored.
-pub(super) fn all(pairs: BTreeMap<Vec<u8>, tree::Pair>) -> BTreeMap<Vec<u8>, Difference> {
-    pairs.into_iter().map(|(path, pair)| (path, Difference { pair, ignored: false })).collect()
+pub(super) fn to_differences(pairs: BTreeMap<Vec<u8>, tree::EntryPair>) -> BTreeMap<Vec<u8>, DiffEntry> {
+    pairs.into_iter().map(|(path, pair)| (path, DiffEntry { pair, ignored: false })).collect()
 }
 
 /// Takes the files of a comparison that are asked for, and the new folders that hold nothing else. A folder that is
 /// missing comes back with its files.
-pub(super) fn only(
-    all: BTreeMap<Vec<u8>, Difference>,
+pub(super) fn select(
+    all: BTreeMap<Vec<u8>, DiffEntry>,
     is_asked: &dyn Fn(&Path) -> bool,
-) -> BTreeMap<Vec<u8>, Difference> {
-    let is_folder = |it: &Difference| it.pair.before.or(it.pair.after).is_some_and(|place| place.is_folder());
+) -> BTreeMap<Vec<u8>, DiffEntry> {
+    let is_folder =
+        |entry: &DiffEntry| entry.pair.before.or(entry.pair.after).is_some_and(|place| place.is_folder());
     let others: Vec<Vec<u8>> = all
         .iter()
-        .filter(|(path, it)| !is_folder(it) && !is_asked(&as_path(path)))
+        .filter(|(path, entry)| !is_folder(entry) && !is_asked(&as_path(path)))
         .map(|(path, _)| path.clone())
         .collect();
     let has_others_below = |path: &Vec<u8>| {
@@ -204,38 +208,40 @@ pub(super) fn only(
         let next = others.partition_point(|other| *other < below);
         others.get(next).is_some_and(|other| safe_dir::is_within(other, path))
     };
-    let is_meant = |path: &Vec<u8>, it: &Difference| match (it.pair.before, it.pair.after) {
+    let is_meant = |path: &Vec<u8>, entry: &DiffEntry| match (entry.pair.before, entry.pair.after) {
         (Some(before), None) if before.is_folder() => !has_others_below(path),
         (None, Some(after)) if after.is_folder() => is_asked(&as_path(path)) && !has_others_below(path),
         _ => is_asked(&as_path(path)),
     };
-    all.into_iter().filter(|(path, it)| is_meant(path, it)).collect()
+    all.into_iter().filter(|(path, entry)| is_meant(path, entry)).collect()
 }
 
 /// Opens a folder to put files in: one that is empty or not there yet.
-pub(super) fn empty_folder(to: &Path) -> Result<SafeDir, Error> {
-    let refused = |source| Error::Io { what: "check a snapshot out to", path: to.to_owned(), source };
+pub(super) fn empty_folder(to: &Path) -> SnapshotResult<SafeDir> {
+    let refused = |source| SnapshotError::Io { what: "check a snapshot out to", path: to.to_owned(), source };
     fs::create_dir_all(to).map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => Error::NotEmpty { to: to.to_owned() },
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            SnapshotError::NotEmpty { to: to.to_owned() }
+        }
         _ => refused(source),
     })?;
     let root = SafeDir::root(&to.canonicalize().map_err(refused)?).map_err(refused)?;
     if root.names().map_err(refused)?.is_empty() {
         Ok(root)
     } else {
-        Err(Error::NotEmpty { to: to.to_owned() })
+        Err(SnapshotError::NotEmpty { to: to.to_owned() })
     }
 }
 
-fn is_in_place(before: Option<Place>, after: Place) -> bool {
+fn is_in_place(before: Option<EntryState>, after: EntryState) -> bool {
     before.is_some_and(|before| before == after || before.is_folder() && after.is_folder())
 }
 
-fn remove(
+fn remove_entry(
     root: &SafeDir,
     path: &[u8],
-    before: Place,
-    after: Option<Place>,
+    before: EntryState,
+    after: Option<EntryState>,
     ignored: bool,
     sides: &RestoreSides,
     applied: &mut RestoreReport,
@@ -279,13 +285,13 @@ fn remove(
 }
 
 /// A path to write, its present entry, and its new entry.
-type New<'a> = (&'a [u8], Option<Place>, Place);
+type NewEntry<'a> = (&'a [u8], Option<EntryState>, EntryState);
 
 /// Writes as many entries as there is room for. An entry that replaces a larger one makes room for others.
 fn write_all(
-    store: &Store,
+    store: &ObjectStore,
     root: &SafeDir,
-    news: Vec<New<'_>>,
+    news: Vec<NewEntry<'_>>,
     sides: &RestoreSides,
     applied: &mut RestoreReport,
 ) {
@@ -293,16 +299,16 @@ fn write_all(
     loop {
         let mut without_room = Vec::new();
         for new in &open {
-            match write(store, root, *new, sides, applied) {
+            match write_entry(store, root, *new, sides, applied) {
                 Err(error) if is_full(&error) => without_room.push((*new, error)),
-                Err(error) => applied.leave(new.0, cannot_be(new.2, &error)),
+                Err(error) => applied.leave(new.0, write_error(new.2, &error)),
                 Ok(()) => {}
             }
         }
         if without_room.len() == open.len() || without_room.is_empty() {
             applied.is_full |= !without_room.is_empty();
             for ((path, _, after), error) in without_room {
-                applied.leave(path, cannot_be(after, &error));
+                applied.leave(path, write_error(after, &error));
             }
             return;
         }
@@ -310,15 +316,15 @@ fn write_all(
     }
 }
 
-fn cannot_be(after: Place, error: &io::Error) -> String {
+fn write_error(after: EntryState, error: &io::Error) -> String {
     let what = if after.is_folder() { "created" } else { "written" };
     format!("cannot be {what}: {error}")
 }
 
-fn write(
-    store: &Store,
+fn write_entry(
+    store: &ObjectStore,
     root: &SafeDir,
-    (path, before, after): New<'_>,
+    (path, before, after): NewEntry<'_>,
     sides: &RestoreSides,
     applied: &mut RestoreReport,
 ) -> io::Result<()> {
@@ -328,7 +334,7 @@ fn write(
     }
     let (parent, name) = safe_dir::split(path);
     // A pipe, socket or device holds nothing that could be lost.
-    let is_empty = |folder: &SafeDir| sides.before.is_no_file(path) && is_no_file(folder, name);
+    let is_empty = |folder: &SafeDir| sides.before.is_special_file(path) && is_special_file(folder, name);
     let known = |folder: &[u8]| sides.bits(folder);
     if after.is_folder() {
         let made = root.open_below(parent).and_then(|folder| match is_empty(&folder) {
@@ -342,37 +348,39 @@ fn write(
     }
     let folder = root.make_below_as(parent, &known)?;
     if before.is_none()
-        && Read::from_io(folder.look(name)).known().map_err(io::Error::other)?.is_some()
+        && Read::from_io(folder.metadata(name)).into_result().map_err(io::Error::other)?.is_some()
         && !is_empty(&folder)
     {
         let what = sides.before.reason(path).map_or("new".to_owned(), |reason| reason.to_string());
         applied.leave(path, format!("would be lost: what is there now is {what}"));
         return Ok(());
     }
-    let placed = place(store, &folder, name, after, sides.attributes.get(path))?;
+    let placed = replace_file(store, &folder, name, after, sides.attributes.get(path))?;
     applied.written.push(as_path(path).into_owned());
     if placed.lacks_set_id {
         applied.leave(path, WITHOUT_SET_ID.to_owned());
     }
     if !placed.lacks.is_empty() {
-        applied.leave(path, without(&placed.lacks));
+        applied.leave(path, missing_attributes(&placed.lacks));
     }
     Ok(())
 }
 
-fn is_no_file(folder: &SafeDir, name: &[u8]) -> bool {
-    folder.look(name).is_ok_and(|seen| !safe_dir::has_content(seen.mode) && !safe_dir::is_folder(seen.mode))
+fn is_special_file(folder: &SafeDir, name: &[u8]) -> bool {
+    folder
+        .metadata(name)
+        .is_ok_and(|seen| !safe_dir::has_content(seen.mode) && !safe_dir::is_folder(seen.mode))
 }
 
 #[derive(Default)]
-struct Placed {
+struct RestoreLosses {
     /// Whether the file lost its set-user-ID or set-group-ID bit.
     lacks_set_id: bool,
     /// Attributes that could not be restored.
     lacks: Vec<String>,
 }
 
-fn without(attributes: &[String]) -> String {
+fn missing_attributes(attributes: &[String]) -> String {
     format!("has come back without {}, and gives no more access than before", attributes.join(", "))
 }
 
@@ -381,17 +389,17 @@ pub(super) fn give_attributes(
     root: &SafeDir,
     path: &[u8],
     is_folder: bool,
-    now: &safe_dir::Attributes,
-    then: &safe_dir::Attributes,
+    now: &safe_dir::Xattrs,
+    then: &safe_dir::Xattrs,
 ) -> Result<(), String> {
     let (parent, name) = safe_dir::split(path);
     let refused = |error: io::Error| format!("cannot get its access list and attributes again: {error}");
     let lacks = if is_folder {
         let folder = root.open_below(path).map_err(refused)?;
-        attributes::give(now, then, |name, value| folder.set_attribute(name, value))
+        attributes::apply(now, then, |name, value| folder.set_attribute(name, value))
     } else {
         let file = root.open_below(parent).and_then(|folder| folder.open_file(name)).map_err(refused)?;
-        attributes::give(now, then, |name, value| safe_dir::set_attribute(&file, name, value))
+        attributes::apply(now, then, |name, value| safe_dir::set_attribute(&file, name, value))
     };
     if lacks.is_empty() { Ok(()) } else { Err(format!("cannot get {} again", lacks.join(", "))) }
 }
@@ -407,15 +415,15 @@ const SET_ID: u32 = 0o6000;
 const WITHOUT_SET_ID: &str = "has come back without its set-user-id and set-group-id bits: it may not belong to whom it did, or the system gives them to nobody";
 
 /// Puts a file in place of what has its name, in one step.
-fn place(
-    store: &Store,
+fn replace_file(
+    store: &ObjectStore,
     folder: &SafeDir,
     name: &[u8],
-    after: Place,
-    attributes: Option<&safe_dir::Attributes>,
-) -> io::Result<Placed> {
+    after: EntryState,
+    attributes: Option<&safe_dir::Xattrs>,
+) -> io::Result<RestoreLosses> {
     let temporary = temporary_name();
-    let placed = make(store, folder, (&temporary, name), after, attributes)
+    let placed = make_file(store, folder, (&temporary, name), after, attributes)
         .and_then(|how| folder.rename(&temporary, name).map(|()| how));
     if placed.is_err() {
         let _best_effort = folder.remove_file(&temporary);
@@ -424,33 +432,33 @@ fn place(
 }
 
 /// Makes a file that is to take the place of what has the name.
-fn make(
-    store: &Store,
+fn make_file(
+    store: &ObjectStore,
     folder: &SafeDir,
     (temporary, name): (&[u8], &[u8]),
-    after: Place,
-    attributes: Option<&safe_dir::Attributes>,
-) -> io::Result<Placed> {
+    after: EntryState,
+    attributes: Option<&safe_dir::Xattrs>,
+) -> io::Result<RestoreLosses> {
     if after.mode & TYPE == LINK {
         let mut target = Vec::new();
         store.fill(&after.id, &mut target)?;
         folder.make_link(temporary, &target)?;
-        return folder.own_like(folder, temporary).map(|()| Placed::default());
+        return folder.own_like(folder, temporary).map(|()| RestoreLosses::default());
     }
     let mut file = folder.create(temporary)?;
     store.fill(&after.id, &mut file)?;
-    finish(folder, temporary, &file, (name, after.mode), attributes)
+    set_metadata(folder, temporary, &file, (name, after.mode), attributes)
 }
 
 /// Sets the owner of a file and then its mode, since a change of owner clears bits of the mode. The file must not run
 /// as another user than the file that it replaces.
-fn finish(
+fn set_metadata(
     folder: &SafeDir,
     temporary: &[u8],
     file: &File,
     (name, mode): (&[u8], u32),
-    attributes: Option<&safe_dir::Attributes>,
-) -> io::Result<Placed> {
+    attributes: Option<&safe_dir::Xattrs>,
+) -> io::Result<RestoreLosses> {
     folder.own_like(folder, temporary)?;
     // A snapshot without attributes says nothing of them, so the present ones stay.
     let present = || folder.open_file(name).and_then(|file| safe_dir::attributes(&file)).ok().flatten(); // then none are set
@@ -465,10 +473,10 @@ fn finish(
     if !has_all {
         safe_dir::set_permissions(file, mode & !SET_ID)?;
     }
-    let none = safe_dir::Attributes::new();
+    let none = safe_dir::Xattrs::new();
     let lacks =
-        attributes::give(&none, &attributes, |name, value| safe_dir::set_attribute(file, name, value));
-    Ok(Placed { lacks_set_id: !has_all && has_set_id, lacks })
+        attributes::apply(&none, &attributes, |name, value| safe_dir::set_attribute(file, name, value));
+    Ok(RestoreLosses { lacks_set_id: !has_all && has_set_id, lacks })
 }
 
 fn temporary_name() -> Vec<u8> {

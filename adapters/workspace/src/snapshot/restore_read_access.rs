@@ -17,7 +17,7 @@ pub(super) fn make(root: &SafeDir, unreadable: &[Vec<u8>], stays: &dyn Fn(&[u8])
         for path in above.chain([&**path]) {
             let (parent, name) = safe_dir::split(path);
             let let_read = root.open_below(parent).and_then(|folder| folder.let_owner_read(name));
-            note(&let_read, path, &mut made);
+            record(&let_read, path, &mut made);
         }
         all_below(root, path, stays, &mut made);
     }
@@ -33,8 +33,8 @@ fn all_below(root: &SafeDir, path: &[u8], stays: &dyn Fn(&[u8]) -> bool, made: &
         for name in names {
             let path = safe_dir::join(&path, &name);
             if !stays(&path) {
-                note(&folder.let_owner_read(&name), &path, made);
-                if folder.look(&name).is_ok_and(|seen| seen.is(FOLDER)) {
+                record(&folder.let_owner_read(&name), &path, made);
+                if folder.metadata(&name).is_ok_and(|seen| seen.is(FOLDER)) {
                     open.push(path);
                 }
             }
@@ -42,7 +42,7 @@ fn all_below(root: &SafeDir, path: &[u8], stays: &dyn Fn(&[u8]) -> bool, made: &
     }
 }
 
-fn note(let_read: &std::io::Result<bool>, path: &[u8], made: &mut Vec<PathBuf>) {
+fn record(let_read: &std::io::Result<bool>, path: &[u8], made: &mut Vec<PathBuf>) {
     if let Ok(true) = let_read {
         made.push(as_path(path).into_owned());
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use unstuck_files::Read;
 use unstuck_files::safe_dir;
 
-use super::gitignore::{self, Rule};
+use super::gitignore::{self, IgnoreRule};
 use super::repository::Repository;
 use crate::git;
 
@@ -67,15 +67,16 @@ impl Lists {
             match name {
                 b"core.excludesfile" => users = value.map(|value| safe_dir::as_path(value).into_owned()),
                 b"core.ignorecase" => {
-                    let is_off = value.is_some_and(|it| matches!(it, b"false" | b"no" | b"off" | b"0" | b""));
+                    let is_off =
+                        value.is_some_and(|value| matches!(value, b"false" | b"no" | b"off" | b"0" | b""));
                     lists.ignores_case = !is_off;
                 }
                 _ => {}
             }
         }
-        let of_repository = repository.bound().common.join("info/exclude");
-        for file in users.or_else(usual).into_iter().chain([of_repository]) {
-            let text = text_of(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let of_repository = repository.pinned().common.join("info/exclude");
+        for file in users.or_else(default_list).into_iter().chain([of_repository]) {
+            let text = read_list(&file).map_err(|error| format!("{}: {error}", file.display()))?;
             let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text);
             lists.text.extend(text.iter().filter(|&&byte| byte != 0));
             lists.text.push(b'\n');
@@ -85,24 +86,24 @@ impl Lists {
 }
 
 /// Returns where the list of the user is, where none is configured.
-fn usual() -> Option<PathBuf> {
-    let is_given = |it: &PathBuf| !it.as_os_str().is_empty();
+fn default_list() -> Option<PathBuf> {
+    let is_given = |path: &PathBuf| !path.as_os_str().is_empty();
     let of_user = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(is_given);
     let of_user = of_user.or_else(|| Some(std::env::home_dir()?.join(".config")));
     Some(of_user?.join("git/ignore"))
 }
 
 /// Reads a list, which links may lead to; nothing where there is none.
-fn text_of(file: &Path) -> Result<Vec<u8>, String> {
+fn read_list(file: &Path) -> Result<Vec<u8>, String> {
     let opened = Read::from_io(file.canonicalize().and_then(|file| safe_dir::open_file(&file)));
     let text = opened.and_then(|opened| safe_dir::read_small(opened, SIZE_MAX));
-    Ok(text.known()?.unwrap_or_default()) // no read: an absent list is an empty one
+    Ok(text.into_result()?.unwrap_or_default()) // no read: an absent list is an empty one
 }
 
 impl Rules {
     /// Returns what holds at the root of the workspace, before its own file.
-    pub(super) fn above(&self) -> Option<Arc<Level>> {
-        let mut level = self.of_repository(b"");
+    pub(super) fn root_level(&self) -> Option<Arc<Level>> {
+        let mut level = self.repository_level(b"");
         let is_above = |folder: &[u8]| folder != self.prefix && safe_dir::is_within(&self.prefix, folder);
         for (folder, text) in self.texts.iter().filter(|(folder, _)| is_above(folder)) {
             level = Some(Level::below(level, folder, text));
@@ -111,12 +112,12 @@ impl Rules {
     }
 
     /// Returns what holds at the root of a repository, before its own file; `None` where no repository is known.
-    pub(super) fn of_repository(&self, place: &[u8]) -> Option<Arc<Level>> {
+    pub(super) fn repository_level(&self, place: &[u8]) -> Option<Arc<Level>> {
         self.lists.get(place).map(|lists| Level::of_repository(place, lists))
     }
 
     /// Returns a path in the workspace as it is from the root of the repository.
-    pub(super) fn place<'a>(&self, path: &'a [u8]) -> Cow<'a, [u8]> {
+    pub(super) fn repository_path<'a>(&self, path: &'a [u8]) -> Cow<'a, [u8]> {
         match (self.prefix.is_empty(), path.is_empty()) {
             (true, _) => Cow::Borrowed(path),
             (false, true) => Cow::Owned(self.prefix.clone()),
@@ -126,7 +127,7 @@ impl Rules {
 
     /// Says whether git tracks something in a folder of the workspace, or a repository is in it.
     pub(super) fn tracks_below(&self, folder: &[u8]) -> bool {
-        let (first, of_lists) = (safe_dir::join(folder, b""), self.place(folder));
+        let (first, of_lists) = (safe_dir::join(folder, b""), self.repository_path(folder));
         let mut lists = self.lists.range(of_lists.to_vec()..).map(|(place, _)| place);
         self.tracked.range(first.clone()..).next().is_some_and(|path| path.starts_with(&first))
             || lists.next().is_some_and(|place| safe_dir::is_within(place, &of_lists))
@@ -136,7 +137,7 @@ impl Rules {
 /// The rules of one folder and of the folders above it.
 #[derive(Debug)]
 pub(super) struct Level {
-    rules: Vec<Rule>,
+    rules: Vec<IgnoreRule>,
     ignores_case: bool,
     /// How much of a path from the root of the repository is the folder.
     skipped: usize,
@@ -210,10 +211,10 @@ mod tests {
             tracked: [b"d/x".to_vec()].into(),
             lists: [(b"sub/deep/e/f".to_vec(), Lists::default())].into(),
         };
-        let above = rules.above();
+        let above = rules.root_level();
         for (path, expected) in [("x.log", false), ("y.log", true), ("x", false)] {
             assert_eq!(
-                Level::ignores(above.as_ref(), &rules.place(path.as_bytes()), false),
+                Level::ignores(above.as_ref(), &rules.repository_path(path.as_bytes()), false),
                 expected,
                 "{path}"
             );

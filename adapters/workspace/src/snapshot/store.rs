@@ -17,8 +17,8 @@ use unstuck_files::error::with_causes;
 use unstuck_files::platform::owner_only;
 use unstuck_files::safe_open;
 
-use super::error::{Error, LOCK, io};
-use super::object::{self, Item, Kind};
+use super::error::{LOCK, SnapshotError, SnapshotResult, io};
+use super::object::{self, ObjectKind, TreeEntry};
 use super::pack::{self, Pack, Writer};
 
 /// Maximum time to wait for another writer.
@@ -47,7 +47,7 @@ const CONFIG: &str = "\
 
 /// An open store.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct ObjectStore {
     folder: PathBuf,
     packs: RwLock<Vec<Arc<Pack>>>,
 }
@@ -56,9 +56,9 @@ pub(super) struct Store {
 #[derive(Debug)]
 pub(super) struct Lock(#[expect(dead_code, reason = "holds the lock")] File);
 
-impl Store {
+impl ObjectStore {
     /// Opens the store in `folder`, or makes one there.
-    pub(super) fn open(folder: &Path) -> Result<Self, Error> {
+    pub(super) fn open(folder: &Path) -> SnapshotResult<Self> {
         let store = Self { folder: folder.to_owned(), packs: RwLock::default() };
         // A file that only the user can read in the workspace must not be readable for others here.
         let made = owner_only(DirBuilder::new().recursive(true)).create(folder);
@@ -69,7 +69,7 @@ impl Store {
             Ok(text) if text.contains("objectFormat = sha256") => {}
             Ok(_) => {
                 let reason = "its objects have other names".to_owned();
-                return Err(Error::Foreign { folder: folder.to_owned(), reason });
+                return Err(SnapshotError::Foreign { folder: folder.to_owned(), reason });
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => store.make(&config)?,
             Err(error) => return Err(io("read", &config)(error)),
@@ -79,7 +79,7 @@ impl Store {
         Ok(store)
     }
 
-    fn make(&self, config: &Path) -> Result<(), Error> {
+    fn make(&self, config: &Path) -> SnapshotResult<()> {
         let refs = self.folder.join("refs");
         fs::create_dir_all(&refs).map_err(io("create", &refs))?;
         let head = self.folder.join("HEAD");
@@ -88,7 +88,7 @@ impl Store {
     }
 
     /// Waits for the right to write, and looks at what others have written since.
-    pub(super) fn lock(&self) -> Result<Lock, Error> {
+    pub(super) fn lock(&self) -> SnapshotResult<Lock> {
         let path = self.folder.join(LOCK);
         let file = safe_open::open_with(OpenOptions::new().create(true).append(true), &path)
             .map_err(io("open", &path))?;
@@ -99,7 +99,7 @@ impl Store {
                 Err(TryLockError::Error(source)) => return Err(io("lock", &path)(source)),
                 Err(TryLockError::WouldBlock) if begun.elapsed() > LOCK_PATIENCE => {
                     let waited_s = LOCK_PATIENCE.as_secs();
-                    return Err(Error::Busy { folder: self.folder.clone(), waited_s });
+                    return Err(SnapshotError::Busy { folder: self.folder.clone(), waited_s });
                 }
                 Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
             }
@@ -110,12 +110,12 @@ impl Store {
 
     /// Returns the folder for what belongs to one workspace only.
     pub(super) fn own_folder(&self, workspace: &Path) -> PathBuf {
-        let key = Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
+        let key = Digest::sha256(workspace.as_os_str().as_encoded_bytes()).to_string();
         self.folder.join("unstuck").join(&key[..16])
     }
 
     /// Returns the folders of all workspaces.
-    pub(super) fn own_folders(&self) -> Result<Vec<PathBuf>, Error> {
+    pub(super) fn own_folders(&self) -> SnapshotResult<Vec<PathBuf>> {
         let folder = self.folder.join("unstuck");
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -129,8 +129,8 @@ impl Store {
     }
 
     /// Says that the store is damaged in a way that its reader has found.
-    pub(super) fn damaged(&self, reason: &str) -> Error {
-        Error::Damaged { path: self.folder.clone(), reason: reason.to_owned() }
+    pub(super) fn damaged(&self, reason: &str) -> SnapshotError {
+        SnapshotError::Damaged { path: self.folder.clone(), reason: reason.to_owned() }
     }
 
     pub(super) fn writer(&self) -> Writer {
@@ -138,7 +138,7 @@ impl Store {
     }
 
     /// Makes what was written durable and readable.
-    pub(super) fn adopt(&self, writer: Writer) -> Result<(), Error> {
+    pub(super) fn adopt(&self, writer: Writer) -> SnapshotResult<()> {
         let pack = writer.finish().map_err(io("write a pack in", &self.packs_folder()))?;
         if let Some(pack) = pack {
             self.packs.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(pack));
@@ -151,7 +151,7 @@ impl Store {
     }
 
     /// Writes the content of an object; it has been checked against its name when this returns.
-    pub(super) fn copy(&self, id: &Digest, to: &mut dyn Write) -> Result<Kind, Error> {
+    pub(super) fn copy(&self, id: &Digest, to: &mut dyn Write) -> SnapshotResult<ObjectKind> {
         let mut found = self.find(id);
         if found.is_none() {
             // Another process may have put packs together.
@@ -159,11 +159,11 @@ impl Store {
             found = self.find(id);
         }
         let Some((pack, offset)) = found else {
-            return Err(Error::Missing { id: *id, folder: self.folder.clone() });
+            return Err(SnapshotError::Missing { id: *id, folder: self.folder.clone() });
         };
         pack.copy(id, offset, to).map_err(|source| match source.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
-                Error::Damaged { path: pack.path.clone(), reason: source.to_string() }
+                SnapshotError::Damaged { path: pack.path.clone(), reason: source.to_string() }
             }
             _ => io("read", &pack.path)(source),
         })
@@ -171,7 +171,7 @@ impl Store {
 
     /// Writes the content of an object to what may have no room for it. What is said is who of the two has refused.
     pub(super) fn fill(&self, id: &Digest, to: &mut dyn Write) -> io::Result<()> {
-        let mut target = Target { to, refused: None };
+        let mut target = GuardedTarget { to, refused: None };
         let copied = self.copy(id, &mut target);
         match target.refused {
             Some(error) => Err(error),
@@ -179,19 +179,19 @@ impl Store {
         }
     }
 
-    pub(super) fn blob(&self, id: &Digest) -> Result<Vec<u8>, Error> {
+    pub(super) fn blob(&self, id: &Digest) -> SnapshotResult<Vec<u8>> {
         let mut content = Vec::new();
         self.copy(id, &mut content)?;
         Ok(content)
     }
 
-    pub(super) fn tree(&self, id: &Digest) -> Result<Vec<Item>, Error> {
+    pub(super) fn tree(&self, id: &Digest) -> SnapshotResult<Vec<TreeEntry>> {
         let content = self.blob(id)?;
         object::decode(&content).ok_or_else(|| self.damaged(&format!("object {id} is no tree")))
     }
 
     /// Gives an object a name, which keeps it and all that it refers to.
-    pub(super) fn set_ref(&self, name: &str, id: &Digest) -> Result<(), Error> {
+    pub(super) fn set_ref(&self, name: &str, id: &Digest) -> SnapshotResult<()> {
         let path = self.refs_folder().join(name);
         let parent = path.parent().unwrap_or(&self.folder);
         fs::create_dir_all(parent).map_err(io("create", parent))?;
@@ -199,14 +199,14 @@ impl Store {
     }
 
     /// Returns names and their objects, ordered by name.
-    pub(super) fn refs(&self) -> Result<Vec<(String, Digest)>, Error> {
+    pub(super) fn refs(&self) -> SnapshotResult<Vec<(String, Digest)>> {
         let mut refs = Vec::new();
         read_refs(&self.refs_folder(), "", &mut refs)?;
         refs.sort_unstable();
         Ok(refs)
     }
 
-    pub(super) fn remove_ref(&self, name: &str) -> Result<(), Error> {
+    pub(super) fn remove_ref(&self, name: &str) -> SnapshotResult<()> {
         let path = self.refs_folder().join(name);
         fs::remove_file(&path).map_err(io("remove", &path))?;
         for folder in path.ancestors().skip(1).take_while(|folder| **folder != self.refs_folder()) {
@@ -216,7 +216,7 @@ impl Store {
     }
 
     /// Removes every object that is not reached from `roots`.
-    pub(super) fn sweep(&self, roots: &[Digest]) -> Result<(), Error> {
+    pub(super) fn sweep(&self, roots: &[Digest]) -> SnapshotResult<()> {
         let mut reached = BTreeSet::new();
         for root in roots {
             self.reach(root, &mut reached)?;
@@ -235,7 +235,7 @@ impl Store {
     }
 
     /// Returns the stored size of the objects that are not reached from `roots`.
-    pub(super) fn size_without(&self, roots: &[Digest]) -> Result<u64, Error> {
+    pub(super) fn size_without(&self, roots: &[Digest]) -> SnapshotResult<u64> {
         let mut reached = BTreeSet::new();
         for root in roots {
             self.reach(root, &mut reached)?;
@@ -244,8 +244,8 @@ impl Store {
     }
 
     /// Reads all that is reached from `roots`, up to so many bytes. Returns how many objects that were.
-    pub(super) fn check(&self, roots: &[Digest], bytes_max: u64) -> Result<u64, Error> {
-        let (mut seen, mut read) = (BTreeSet::new(), Counted(0));
+    pub(super) fn check(&self, roots: &[Digest], bytes_max: u64) -> SnapshotResult<u64> {
+        let (mut seen, mut read) = (BTreeSet::new(), ByteCounter(0));
         let mut open: Vec<(Digest, bool)> = roots.iter().rev().map(|id| (*id, true)).collect();
         let mut count = 0;
         while let Some((id, is_tree)) = open.pop() {
@@ -269,7 +269,7 @@ impl Store {
         &self,
         mut packs: Vec<Arc<Pack>>,
         keeps: impl Fn(&Digest) -> bool,
-    ) -> Result<(), Error> {
+    ) -> SnapshotResult<()> {
         packs.sort_by_cached_key(|pack| {
             pack.ids().filter(|id| keeps(id)).count() * 1000 / pack.ids().count().max(1)
         });
@@ -284,7 +284,7 @@ impl Store {
     }
 
     /// Puts small packs together when there are many, so that finding an object stays fast.
-    pub(super) fn tidy(&self) -> Result<(), Error> {
+    pub(super) fn tidy(&self) -> SnapshotResult<()> {
         let mut packs = self.packs();
         if packs.len() <= PACKS_MAX {
             return Ok(());
@@ -294,7 +294,7 @@ impl Store {
         self.rewrite(&packs, |_| true)
     }
 
-    fn rewrite(&self, packs: &[Arc<Pack>], keeps: impl Fn(&Digest) -> bool) -> Result<(), Error> {
+    fn rewrite(&self, packs: &[Arc<Pack>], keeps: impl Fn(&Digest) -> bool) -> SnapshotResult<()> {
         let mut writer = self.writer();
         for pack in packs {
             pack.copy_raw(&mut writer, &keeps).map_err(io("copy objects of", &pack.path))?;
@@ -307,7 +307,7 @@ impl Store {
     }
 
     /// Adds an object that is there and all that it refers to.
-    fn reach(&self, id: &Digest, reached: &mut BTreeSet<Digest>) -> Result<(), Error> {
+    fn reach(&self, id: &Digest, reached: &mut BTreeSet<Digest>) -> SnapshotResult<()> {
         let mut open = vec![*id];
         while let Some(tree) = open.pop() {
             if !reached.insert(tree) {
@@ -334,7 +334,7 @@ impl Store {
     }
 
     /// Opens packs that are new and forgets those that are gone.
-    fn refresh(&self) -> Result<(), Error> {
+    fn refresh(&self) -> SnapshotResult<()> {
         let folder = self.packs_folder();
         let known = self.packs();
         let mut packs = Vec::new();
@@ -350,7 +350,9 @@ impl Store {
                     Ok(pack) => packs.push(Arc::new(pack)),
                     // Put together with others this moment.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    Err(error) => return Err(Error::Damaged { path: pack, reason: error.to_string() }),
+                    Err(error) => {
+                        return Err(SnapshotError::Damaged { path: pack, reason: error.to_string() });
+                    }
                 },
             }
         }
@@ -359,7 +361,7 @@ impl Store {
     }
 
     /// Removes what a writer that died has left. Only for who holds the lock.
-    fn drop_unfinished(&self) -> Result<(), Error> {
+    fn drop_unfinished(&self) -> SnapshotResult<()> {
         let folder = self.packs_folder();
         for entry in fs::read_dir(&folder).map_err(io("read", &folder))? {
             let path = entry.map_err(io("read", &folder))?.path();
@@ -384,9 +386,9 @@ impl Store {
 }
 
 /// Counts what is written to it.
-struct Counted(u64);
+struct ByteCounter(u64);
 
-impl Write for Counted {
+impl Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 = self.0.saturating_add(bytes.len() as u64);
         Ok(bytes.len())
@@ -398,12 +400,12 @@ impl Write for Counted {
 }
 
 /// Notes that it is the target that has refused, and not what is read from.
-struct Target<'a> {
+struct GuardedTarget<'a> {
     to: &'a mut dyn Write,
     refused: Option<io::Error>,
 }
 
-impl Write for Target<'_> {
+impl Write for GuardedTarget<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.to.write(bytes).map_err(|error| {
             let kind = error.kind();
@@ -422,11 +424,11 @@ fn is_temporary(path: &Path) -> bool {
         .is_some_and(|name| is_unfinished(name) || name.to_string_lossy().starts_with(pack::TEMPORARY_PREFIX))
 }
 
-fn entry_is_folder(path: &Path) -> Result<bool, Error> {
+fn entry_is_folder(path: &Path) -> SnapshotResult<bool> {
     Ok(path.metadata().map_err(io("look at", path))?.is_dir())
 }
 
-fn read_refs(folder: &Path, prefix: &str, refs: &mut Vec<(String, Digest)>) -> Result<(), Error> {
+fn read_refs(folder: &Path, prefix: &str, refs: &mut Vec<(String, Digest)>) -> SnapshotResult<()> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries.map_err(io("read", folder))?,
@@ -439,7 +441,7 @@ fn read_refs(folder: &Path, prefix: &str, refs: &mut Vec<(String, Digest)>) -> R
         } else if !is_temporary(&path) {
             let text = safe_open::read_text(&path).map_err(io("read", &path))?;
             let reason = "it does not hold the name of an object".to_owned();
-            let id = Digest::parse(text.trim_end()).ok_or(Error::Damaged { path, reason })?;
+            let id = Digest::parse(text.trim_end()).ok_or(SnapshotError::Damaged { path, reason })?;
             refs.push((name, id));
         }
     }

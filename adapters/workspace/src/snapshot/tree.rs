@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use unstuck_core::id::Digest;
 use unstuck_files::safe_dir;
 
-use super::error::Error;
-use super::object::{self, FOLDER, Item, Kind};
-use super::store::Store;
+use super::error::SnapshotResult;
+use super::object::{self, FOLDER, ObjectKind, TreeEntry};
+use super::store::ObjectStore;
 
-pub(super) struct Node<'a> {
+pub(super) struct PathEntry<'a> {
     pub(super) path: &'a [u8],
     pub(super) mode: u32,
     /// The content; of a folder, nothing.
@@ -20,14 +20,14 @@ pub(super) struct Node<'a> {
 ///
 /// A folder need not be listed if something in it is.
 pub(super) fn build<E>(
-    nodes: &[Node<'_>],
+    nodes: &[PathEntry<'_>],
     keep: &mut impl FnMut(Digest, &[u8]) -> Result<(), E>,
 ) -> Result<Digest, E> {
     build_from(nodes, 0, keep)
 }
 
 fn build_from<E>(
-    nodes: &[Node<'_>],
+    nodes: &[PathEntry<'_>],
     skipped: usize,
     keep: &mut impl FnMut(Digest, &[u8]) -> Result<(), E>,
 ) -> Result<Digest, E> {
@@ -40,28 +40,28 @@ fn build_from<E>(
         let (same, others) = rest.split_at(rest.partition_point(|node| safe_dir::is_within(node.path, full)));
         let is_leaf = first.path == full && !safe_dir::is_folder(first.mode);
         let item = if is_leaf {
-            Item { mode: first.mode, name: name.to_vec(), id: first.id }
+            TreeEntry { mode: first.mode, name: name.to_vec(), id: first.id }
         } else {
             let inner = &same[usize::from(first.path == full)..];
-            Item { mode: FOLDER, name: name.to_vec(), id: build_from(inner, full.len() + 1, keep)? }
+            TreeEntry { mode: FOLDER, name: name.to_vec(), id: build_from(inner, full.len() + 1, keep)? }
         };
         items.push(item);
         rest = others;
     }
     let content = object::encode(items);
-    let id = object::name(Kind::Tree, &content);
+    let id = object::name(ObjectKind::Tree, &content);
     keep(id, &content)?;
     Ok(id)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct EntryState {
     pub(super) mode: u32,
     pub(super) id: Digest,
 }
 
-impl Place {
-    fn of(item: &Item) -> Self {
+impl EntryState {
+    fn from_entry(item: &TreeEntry) -> Self {
         Self { mode: item.mode, id: item.id }
     }
 
@@ -72,45 +72,45 @@ impl Place {
 
 /// The entries at a path in two trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pair {
-    pub(super) before: Option<Place>,
-    pub(super) after: Option<Place>,
+pub(super) struct EntryPair {
+    pub(super) before: Option<EntryState>,
+    pub(super) after: Option<EntryState>,
 }
 
 /// Returns every path at which two trees differ; a folder only if the other tree lacks it.
 pub(super) fn compare(
-    store: &Store,
+    store: &ObjectStore,
     before: Option<Digest>,
     after: Option<Digest>,
-) -> Result<BTreeMap<Vec<u8>, Pair>, Error> {
+) -> SnapshotResult<BTreeMap<Vec<u8>, EntryPair>> {
     let mut pairs = BTreeMap::new();
     compare_below(store, &[], before, after, &mut pairs)?;
     Ok(pairs)
 }
 
 fn compare_below(
-    store: &Store,
+    store: &ObjectStore,
     path: &[u8],
     before: Option<Digest>,
     after: Option<Digest>,
-    pairs: &mut BTreeMap<Vec<u8>, Pair>,
-) -> Result<(), Error> {
+    pairs: &mut BTreeMap<Vec<u8>, EntryPair>,
+) -> SnapshotResult<()> {
     if before == after {
         return Ok(());
     }
     let items = |id: Option<Digest>| id.map_or(Ok(Vec::new()), |id| store.tree(&id));
-    let mut both: BTreeMap<Vec<u8>, Pair> = BTreeMap::new();
+    let mut both: BTreeMap<Vec<u8>, EntryPair> = BTreeMap::new();
     for item in items(before)? {
-        let place = Some(Place::of(&item));
+        let place = Some(EntryState::from_entry(&item));
         both.entry(item.name).or_default().before = place;
     }
     for item in items(after)? {
-        let place = Some(Place::of(&item));
+        let place = Some(EntryState::from_entry(&item));
         both.entry(item.name).or_default().after = place;
     }
     for (name, pair) in both.into_iter().filter(|(_, pair)| pair.before != pair.after) {
         let path = safe_dir::join(path, &name);
-        let inner = |place: Option<Place>| place.filter(Place::is_folder).map(|place| place.id);
+        let inner = |place: Option<EntryState>| place.filter(EntryState::is_folder).map(|place| place.id);
         compare_below(store, &path, inner(pair.before), inner(pair.after), pairs)?;
         if !(inner(pair.before).is_some() && inner(pair.after).is_some()) {
             pairs.insert(path, pair);
@@ -120,8 +120,8 @@ fn compare_below(
 }
 
 /// Returns what is at a path below a tree.
-pub(super) fn find(store: &Store, tree: Digest, path: &[u8]) -> Result<Option<Place>, Error> {
-    let mut at = Place { mode: FOLDER, id: tree };
+pub(super) fn find(store: &ObjectStore, tree: Digest, path: &[u8]) -> SnapshotResult<Option<EntryState>> {
+    let mut at = EntryState { mode: FOLDER, id: tree };
     for name in path.split(|&byte| byte == b'/') {
         if !at.is_folder() {
             return Ok(None);
@@ -129,13 +129,13 @@ pub(super) fn find(store: &Store, tree: Digest, path: &[u8]) -> Result<Option<Pl
         let Some(item) = store.tree(&at.id)?.into_iter().find(|item| item.name == name) else {
             return Ok(None);
         };
-        at = Place::of(&item);
+        at = EntryState::from_entry(&item);
     }
     Ok(Some(at))
 }
 
 /// Returns the contents of all files of a tree by their paths.
-pub(super) fn contents(store: &Store, tree: Digest) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, Error> {
+pub(super) fn contents(store: &ObjectStore, tree: Digest) -> SnapshotResult<BTreeMap<Vec<u8>, Vec<u8>>> {
     let mut contents = BTreeMap::new();
     for (path, pair) in compare(store, None, Some(tree))? {
         if let Some(place) = pair.after.filter(|place| !place.is_folder()) {

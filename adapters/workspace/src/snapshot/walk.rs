@@ -15,7 +15,7 @@ use unstuck_files::safe_dir::{self, ChangeStamp, FileMeta, SafeDir};
 use super::excluded::{ExcludedPath, ExcludedReason};
 use super::mounts::Mounts;
 use super::object::{FILE, FOLDER, LINK, TYPE, path_order};
-use super::options::{Limits, Skipped};
+use super::options::{Limits, SkippedPaths};
 use super::repository::{self, Repository};
 use super::rules::{self, Level, Lists, Rules};
 use super::tracked;
@@ -59,24 +59,24 @@ pub(super) struct FoundPath {
     pub(super) mode: u32,
     pub(super) stamp: ChangeStamp,
     /// The highest ignored folder that it is in.
-    pub(super) group: Option<Arc<Group>>,
+    pub(super) group: Option<Arc<IgnoredFolder>>,
 }
 
 impl FoundPath {
-    pub(super) fn seen(&self) -> FileMeta {
+    pub(super) fn meta(&self) -> FileMeta {
         FileMeta { mode: self.mode, stamp: self.stamp }
     }
 }
 
 /// An ignored folder that is in no other; it is covered as a whole or not at all.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct IgnoredFolder {
     pub(super) path: Vec<u8>,
     files: AtomicU64,
     bytes: AtomicU64,
 }
 
-impl Group {
+impl IgnoredFolder {
     pub(super) fn files(&self) -> u64 {
         self.files.load(Ordering::Relaxed)
     }
@@ -89,7 +89,7 @@ impl Group {
 
 /// All that was found, ordered by path.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+pub(super) struct WorkspaceListing {
     pub(super) found: Vec<FoundPath>,
     pub(super) left: Vec<ExcludedPath>,
     /// The texts of `.gitignore` files by their folders, if they were asked for.
@@ -119,7 +119,7 @@ impl OwnOutput {
 
 pub(super) struct Walk<'a> {
     pub(super) limits: &'a Limits,
-    pub(super) skipped: &'a Skipped,
+    pub(super) skipped: &'a SkippedPaths,
     pub(super) own_output: &'a OwnOutput,
     pub(super) rules: &'a Rules,
     /// Whether to read the rules in the workspace, instead of using the given ones.
@@ -131,7 +131,7 @@ pub(super) struct Walk<'a> {
 
 impl Walk<'_> {
     /// Walks the folder `root`. Entries that vanish meanwhile are left out.
-    pub(super) fn run(&self, root: SafeDir) -> io::Result<Listing> {
+    pub(super) fn run(&self, root: SafeDir) -> io::Result<WorkspaceListing> {
         let first = Job {
             parent: Arc::new(root),
             name: b".".to_vec(),
@@ -139,13 +139,14 @@ impl Walk<'_> {
             depth: 0,
             area: TreeSection::Work,
             group: None,
-            level: self.rules.above(),
+            level: self.rules.root_level(),
             tracked: None,
         };
         let queue = Queue { jobs: Mutex::new((vec![first], 0)), changed: Condvar::new() };
         let files = AtomicU64::new(0);
-        let mut listing = Listing::default();
-        let worker = || Worker { walk: self, queue: &queue, files: &files, listing: Listing::default() };
+        let mut listing = WorkspaceListing::default();
+        let worker =
+            || Lister { walk: self, queue: &queue, files: &files, listing: WorkspaceListing::default() };
         let mut own = worker();
         own.begin();
         let helpers = if queue.lock().0.is_empty() { 0 } else { threads() - 1 };
@@ -191,7 +192,7 @@ struct Job {
     path: Vec<u8>,
     depth: usize,
     area: TreeSection,
-    group: Option<Arc<Group>>,
+    group: Option<Arc<IgnoredFolder>>,
     level: Option<Arc<Level>>,
     /// The files that git tracks in the nested repository around it; only at the first snapshot.
     tracked: Option<Arc<BTreeSet<Vec<u8>>>>,
@@ -217,12 +218,12 @@ impl Queue {
     }
 
     /// Waits for a folder; `None` once no thread can find another one.
-    fn next(&self) -> Option<(Job, Turn<'_>)> {
+    fn next(&self) -> Option<(Job, ListingGuard<'_>)> {
         let mut jobs = self.lock();
         loop {
             if let Some(job) = jobs.0.pop() {
                 jobs.1 += 1;
-                return Some((job, Turn(self)));
+                return Some((job, ListingGuard(self)));
             }
             if jobs.1 == 0 {
                 return None;
@@ -233,80 +234,80 @@ impl Queue {
 }
 
 /// A folder is being listed until this is dropped, also by a panic, or the others would wait for ever.
-struct Turn<'a>(&'a Queue);
+struct ListingGuard<'a>(&'a Queue);
 
-impl Turn<'_> {
-    fn finds(&self, mut more: Vec<Job>) {
+impl ListingGuard<'_> {
+    fn add_folders(&self, mut more: Vec<Job>) {
         self.0.lock().0.append(&mut more);
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for ListingGuard<'_> {
     fn drop(&mut self) {
         self.0.lock().1 -= 1;
         self.0.changed.notify_all();
     }
 }
 
-struct Worker<'a> {
+struct Lister<'a> {
     walk: &'a Walk<'a>,
     queue: &'a Queue,
     files: &'a AtomicU64,
-    listing: Listing,
+    listing: WorkspaceListing,
 }
 
-impl Worker<'_> {
+impl Lister<'_> {
     /// Lists the first few folders, which are all folders of a small workspace.
     fn begin(&mut self) {
         for _ in 0..FOLDERS_ALONE {
             let Some((job, turn)) = self.queue.next() else { return };
-            turn.finds(self.folder(job));
+            turn.add_folders(self.list_folder(job));
         }
     }
 
-    fn run(mut self) -> Listing {
+    fn run(mut self) -> WorkspaceListing {
         while let Some((job, turn)) = self.queue.next() {
-            turn.finds(self.folder(job));
+            turn.add_folders(self.list_folder(job));
         }
         self.listing
     }
 
     /// Lists a folder and returns those in it.
-    fn folder(&mut self, mut job: Job) -> Vec<Job> {
-        if self.group_is_over(&job) || self.files.load(Ordering::Relaxed) > self.walk.limits.files_max {
+    fn list_folder(&mut self, mut job: Job) -> Vec<Job> {
+        if self.is_group_over(&job) || self.files.load(Ordering::Relaxed) > self.walk.limits.files_max {
             return Vec::new();
         }
         let opened = job.parent.open(&job.name);
         let (folder, names) = match opened.and_then(|folder| Ok((folder.names()?, folder))) {
             Ok((names, folder)) => (Arc::new(folder), names),
             Err(error) => {
-                let seen = job.parent.look(&job.name).ok(); // without it nothing is compared
-                self.leave_unreadable(&job.path, &error, seen);
+                let seen = job.parent.metadata(&job.name).ok(); // without it nothing is compared
+                self.exclude_unreadable(&job.path, &error, seen);
                 return Vec::new();
             }
         };
-        self.enter(&mut job, &folder, &names);
+        self.enter_folder(&mut job, &folder, &names);
         let mut more = Vec::new();
         for name in names {
             let path = safe_dir::join(&job.path, &name);
             if !self.walk.skipped.has(&path) {
-                self.entry(&job, &folder, name, path, &mut more);
+                self.visit(&job, &folder, name, path, &mut more);
             }
         }
         more
     }
 
-    fn entry(&mut self, job: &Job, folder: &Arc<SafeDir>, name: Vec<u8>, path: Vec<u8>, more: &mut Vec<Job>) {
-        let seen = match folder.look(&name) {
+    fn visit(&mut self, job: &Job, folder: &Arc<SafeDir>, name: Vec<u8>, path: Vec<u8>, more: &mut Vec<Job>) {
+        let seen = match folder.metadata(&name) {
             Ok(seen) => seen,
-            Err(error) => return self.leave_unreadable(&path, &error, None),
+            Err(error) => return self.exclude_unreadable(&path, &error, None),
         };
         let (level, tracked) = (&job.level, &job.tracked);
         if self.walk.mounts.has(&path, &seen) {
-            return self.leave(path, ExcludedReason::Mount, None);
+            return self.exclude(path, ExcludedReason::Mount, None);
         }
         if seen.is(FOLDER) && is_repository_within(job, &path) {
-            self.leave(path.clone(), ExcludedReason::Repository, Some(seen));
+            self.exclude(path.clone(), ExcludedReason::Repository, Some(seen));
             let area = TreeSection::Inner;
             let found =
                 FoundPath { path: path.clone(), area, mode: seen.mode, stamp: seen.stamp, group: None };
@@ -317,23 +318,27 @@ impl Worker<'_> {
             return;
         }
         let is_store = job.area.is_of_git() && seen.is(FOLDER) && paths::is_store(&name);
-        if is_store && paths::is_repository(&job.path, |name| !Read::from_io(folder.look(name)).is_absent()) {
+        if is_store
+            && paths::is_repository(&job.path, |name| !Read::from_io(folder.metadata(name)).is_absent())
+        {
             if name != b"objects" {
-                self.leave(path, ExcludedReason::Store, Some(seen));
+                self.exclude(path, ExcludedReason::Store, Some(seen));
             }
             return;
         }
-        let Some((area, group)) = self.belongs(job, &path, seen.is(FOLDER)) else { return };
+        let Some((area, group)) = self.section_of(job, &path, seen.is(FOLDER)) else { return };
         match self.files.fetch_add(1, Ordering::Relaxed).cmp(&self.walk.limits.files_max) {
             Less => {}
-            Equal => return self.leave(Vec::new(), ExcludedReason::TooMany, None),
+            Equal => return self.exclude(Vec::new(), ExcludedReason::TooMany, None),
             Greater => return,
         }
         match seen.mode & TYPE {
             FILE if self.walk.own_output.has(&path, &seen.stamp) => {
-                return self.leave(path, ExcludedReason::OwnOutput, None);
+                return self.exclude(path, ExcludedReason::OwnOutput, None);
             }
-            FOLDER if job.depth >= DEPTH_MAX => return self.leave(path, ExcludedReason::TooDeep, Some(seen)),
+            FOLDER if job.depth >= DEPTH_MAX => {
+                return self.exclude(path, ExcludedReason::TooDeep, Some(seen));
+            }
             FOLDER => {
                 let (parent, depth) = (folder.clone(), job.depth + 1);
                 let (path, level, group) = (path.clone(), level.clone(), group.clone());
@@ -346,18 +351,18 @@ impl Worker<'_> {
                     group.bytes.fetch_add(seen.stamp.size.min(1 << 40), Ordering::Relaxed);
                 }
             }
-            _ => return self.leave(path, ExcludedReason::NoFile, Some(seen)),
+            _ => return self.exclude(path, ExcludedReason::NoFile, Some(seen)),
         }
         self.listing.found.push(FoundPath { path, area, mode: seen.mode, stamp: seen.stamp, group });
     }
 
     /// Returns the part of the snapshot that something belongs to; `None` if to none.
-    fn belongs(
+    fn section_of(
         &mut self,
         job: &Job,
         path: &[u8],
         is_folder: bool,
-    ) -> Option<(TreeSection, Option<Arc<Group>>)> {
+    ) -> Option<(TreeSection, Option<Arc<IgnoredFolder>>)> {
         let rules = self.walk.rules;
         if job.area.is_of_git() {
             return repository::keeps(path).then_some((job.area, None));
@@ -367,28 +372,30 @@ impl Worker<'_> {
             let area = if job.path.is_empty() { TreeSection::Repository } else { TreeSection::Within };
             return (!is_inner).then_some((area, None));
         }
-        if !is_inner && !Level::ignores(job.level.as_ref(), &rules.place(path), is_folder) {
+        if !is_inner && !Level::ignores(job.level.as_ref(), &rules.repository_path(path), is_folder) {
             return Some((TreeSection::Work, None));
         }
-        if rules.tracked.contains(path) || job.tracked.as_ref().is_some_and(|it| it.contains(path)) {
+        if rules.tracked.contains(path) || job.tracked.as_ref().is_some_and(|tracked| tracked.contains(path))
+        {
             self.listing.tracked.insert(path.to_vec());
             return Some((TreeSection::Work, None));
         }
         if is_inner {
             return Some((TreeSection::Ignored, job.group.clone()));
         }
-        let group = || Group { path: path.to_vec(), files: AtomicU64::new(0), bytes: AtomicU64::new(0) };
+        let group =
+            || IgnoredFolder { path: path.to_vec(), files: AtomicU64::new(0), bytes: AtomicU64::new(0) };
         Some((TreeSection::Ignored, is_folder.then(|| Arc::new(group()))))
     }
 
     /// Finds out which rules hold in a folder.
-    fn enter(&mut self, job: &mut Job, folder: &SafeDir, names: &[Vec<u8>]) {
+    fn enter_folder(&mut self, job: &mut Job, folder: &SafeDir, names: &[Vec<u8>]) {
         if job.area.is_of_git() {
             return;
         }
-        let place = self.walk.rules.place(&job.path).into_owned();
+        let place = self.walk.rules.repository_path(&job.path).into_owned();
         if !job.path.is_empty() {
-            self.cross_border(job, &place, names);
+            self.enter_repository(job, &place, names);
         }
         if job.area != TreeSection::Work {
             return;
@@ -411,17 +418,17 @@ impl Worker<'_> {
             Read::Absent => {}
             // So an undo removes nothing here: it may be ignored.
             Read::Unreadable(_) => {
-                self.leave(safe_dir::join(&job.path, rules::FILE_NAME), ExcludedReason::Unreadable, None);
+                self.exclude(safe_dir::join(&job.path, rules::FILE_NAME), ExcludedReason::Unreadable, None);
             }
         }
     }
 
     /// Begins with other rules where a folder is the root of another repository, since outer rules end there.
-    fn cross_border(&mut self, job: &mut Job, place: &[u8], names: &[Vec<u8>]) {
+    fn enter_repository(&mut self, job: &mut Job, place: &[u8], names: &[Vec<u8>]) {
         let level = match self.walk.reads_rules {
-            true if names.iter().any(|name| name == paths::GIT) => self.look_at_border(job, place),
+            true if names.iter().any(|name| name == paths::GIT) => self.read_nested_repository(job, place),
             true => None,
-            false => self.walk.rules.of_repository(place),
+            false => self.walk.rules.repository_level(place),
         };
         if let Some(level) = level {
             (job.area, job.group, job.level) = (TreeSection::Work, None, Some(level));
@@ -430,17 +437,17 @@ impl Worker<'_> {
 
     /// Reads the lists of a repository in a folder, and asks what it tracks; `None` where there is no such repository, or
     /// the rules ignore it as one folder of many.
-    fn look_at_border(&mut self, job: &mut Job, place: &[u8]) -> Option<Arc<Level>> {
+    fn read_nested_repository(&mut self, job: &mut Job, place: &[u8]) -> Option<Arc<Level>> {
         let root = self.walk.workspace.join(safe_dir::as_path(&job.path));
         let name = String::from_utf8_lossy(&job.path).into_owned();
         let repository = match Repository::find(&root) {
-            Ok(found) => found.filter(|it| it.root == root)?,
+            Ok(found) => found.filter(|repository| repository.root == root)?,
             Err(why) => {
                 self.listing.notes.push(format!("the repository in {name} cannot be read ({why})"));
                 return None;
             }
         };
-        let bound = repository.bound();
+        let bound = repository.pinned();
         // An ignored linked checkout belongs to other work in the same repository.
         if job.area == TreeSection::Ignored && (!job.is_near_top_of_group() || bound.own != bound.common) {
             return None;
@@ -462,22 +469,22 @@ impl Worker<'_> {
     }
 
     /// Says whether the folder need not be listed because it is a part of too large an ignored one.
-    fn group_is_over(&self, job: &Job) -> bool {
+    fn is_group_over(&self, job: &Job) -> bool {
         let over = job.group.as_ref().is_some_and(|group| group.is_over(self.walk.limits));
         let may_be_repository = || {
             let is_looked_at = self.walk.reads_rules && job.is_near_top_of_group();
-            is_looked_at && job.parent.open(&job.name).is_ok_and(|folder| folder.look(paths::GIT).is_ok())
+            is_looked_at && job.parent.open(&job.name).is_ok_and(|folder| folder.metadata(paths::GIT).is_ok())
         };
         over && !self.walk.rules.tracks_below(&job.path) && !may_be_repository()
     }
 
-    fn leave_unreadable(&mut self, path: &[u8], error: &io::Error, seen: Option<FileMeta>) {
+    fn exclude_unreadable(&mut self, path: &[u8], error: &io::Error, seen: Option<FileMeta>) {
         if error.kind() != io::ErrorKind::NotFound {
-            self.leave(path.to_vec(), ExcludedReason::Unreadable, seen);
+            self.exclude(path.to_vec(), ExcludedReason::Unreadable, seen);
         }
     }
 
-    fn leave(&mut self, path: Vec<u8>, reason: ExcludedReason, seen: Option<FileMeta>) {
+    fn exclude(&mut self, path: Vec<u8>, reason: ExcludedReason, seen: Option<FileMeta>) {
         self.listing.left.push(ExcludedPath::new(path, reason, seen));
     }
 }

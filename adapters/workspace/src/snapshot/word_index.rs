@@ -11,10 +11,10 @@ use unstuck_core::id::Digest;
 use unstuck_core::snapshot::Snapshot;
 
 use super::diff;
-use super::error::Error;
+use super::error::SnapshotResult;
 use super::object::{FILE, TYPE};
 use super::root_tree::Parts;
-use super::store::Store;
+use super::store::ObjectStore;
 
 /// The file that marks a folder as a cache.
 const CACHE: &[u8] = b"CACHEDIR.TAG";
@@ -22,41 +22,41 @@ const CACHE: &[u8] = b"CACHEDIR.TAG";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Returns the words that a file of `before` has and no file of `after`; `None` if that takes too long.
-pub(super) fn lost<'w>(
-    store: &Store,
+pub(super) fn lost_words<'w>(
+    store: &ObjectStore,
     before: &Snapshot,
     after: &Snapshot,
     words: &BTreeSet<&'w str>,
-) -> Result<Option<BTreeSet<&'w str>>, Error> {
+) -> SnapshotResult<Option<BTreeSet<&'w str>>> {
     if before.work == after.work {
         return Ok(Some(BTreeSet::new()));
     }
-    let look = Look { store, until: Instant::now() + PATIENCE };
-    let (Some(before), Some(after)) = (look.texts(before)?, look.texts(after)?) else { return Ok(None) };
-    let Some(mut lost) = look.found(before.difference(&after), words)? else { return Ok(None) };
+    let search = WordSearch { store, until: Instant::now() + PATIENCE };
+    let (Some(before), Some(after)) = (search.texts(before)?, search.texts(after)?) else { return Ok(None) };
+    let Some(mut lost) = search.find_words(before.difference(&after), words)? else { return Ok(None) };
     for there in
         [&mut after.difference(&before) as &mut dyn Iterator<Item = _>, &mut after.intersection(&before)]
     {
-        let Some(found) = look.found(there, &lost)? else { return Ok(None) };
+        let Some(found) = search.find_words(there, &lost)? else { return Ok(None) };
         lost.retain(|word| !found.contains(word));
     }
     Ok(Some(lost))
 }
 
-struct Look<'s> {
-    store: &'s Store,
+struct WordSearch<'s> {
+    store: &'s ObjectStore,
     until: Instant,
 }
 
-impl Look<'_> {
+impl WordSearch<'_> {
     fn is_over(&self) -> bool {
         Instant::now() > self.until
     }
 
     /// Returns the contents of all files of a snapshot that count.
-    fn texts(&self, snapshot: &Snapshot) -> Result<Option<BTreeSet<Digest>>, Error> {
+    fn texts(&self, snapshot: &Snapshot) -> SnapshotResult<Option<BTreeSet<Digest>>> {
         let (mut texts, mut seen) = (BTreeSet::new(), BTreeSet::new());
-        let mut open: Vec<Digest> = Parts::of(self.store, snapshot)?.work().into_iter().collect();
+        let mut open: Vec<Digest> = Parts::read(self.store, snapshot)?.work().into_iter().collect();
         while let Some(folder) = open.pop() {
             if self.is_over() {
                 return Ok(None);
@@ -80,11 +80,11 @@ impl Look<'_> {
     }
 
     /// Returns which of the words are in one of these files.
-    fn found<'a, 'w>(
+    fn find_words<'a, 'w>(
         &self,
         files: impl Iterator<Item = &'a Digest>,
         words: &BTreeSet<&'w str>,
-    ) -> Result<Option<BTreeSet<&'w str>>, Error> {
+    ) -> SnapshotResult<Option<BTreeSet<&'w str>>> {
         let mut missing = words.clone();
         for id in files {
             if missing.is_empty() {

@@ -1,6 +1,6 @@
 //! Ignored files are covered while they are small, and no rule of a worker hides anything.
 
-use unstuck_workspace::snapshot::{Limits, Options, Snapshots};
+use unstuck_workspace::snapshot::{Limits, SnapshotOptions, Snapshots};
 
 use crate::world::{World, left_out, shown};
 
@@ -95,7 +95,7 @@ fn rules_above_the_workspace_hold_in_it() {
     let world = World::new(SETUP);
     world.sh("mkdir -p src/deep; printf '!y.log\\n/deep/out\\n' >src/.gitignore");
     let deep = world.workspace().join("src/deep");
-    let snapshots = Snapshots::open(&world.store(), &deep, &Options::default()).unwrap();
+    let snapshots = Snapshots::open(&world.store(), &deep, &SnapshotOptions::default()).unwrap();
     let first = snapshots.take(None).unwrap();
     world.sh("echo '*' >>.gitignore; cd src/deep; echo x >x.log; echo x >y.log; echo x >out; echo x >in");
     let now = snapshots.take(Some(&first)).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use unstuck_workspace::snapshot::{DiffOptions, Error, Git, Limits};
+use unstuck_workspace::snapshot::{DiffOptions, Git, Limits, SnapshotError};
 
 use crate::world::{DIRTY, World, left_out, listing};
 
@@ -105,7 +105,7 @@ fn a_worker_that_leaves_its_checkout_is_noticed() {
     let world = World::new(DIRTY);
     world.sh("git worktree add --quiet trees/mine other");
     let own = world.workspace().join("trees/mine");
-    let options = unstuck_workspace::snapshot::Options::default();
+    let options = unstuck_workspace::snapshot::SnapshotOptions::default();
     let snapshots = unstuck_workspace::snapshot::Snapshots::open(&world.store(), &own, &options).unwrap();
     let first = snapshots.take(None).unwrap();
     let main = world.first();
@@ -383,7 +383,7 @@ fn a_checkout_goes_to_an_empty_folder_only() {
     }
     for name in ["full", "file", "link", "workspace"] {
         let refused = snapshots.checkout(&first, &to(name)).unwrap_err();
-        assert!(matches!(refused, Error::NotEmpty { .. }), "{name}: {refused}");
+        assert!(matches!(refused, SnapshotError::NotEmpty { .. }), "{name}: {refused}");
     }
 }
 

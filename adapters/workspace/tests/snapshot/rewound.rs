@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use unstuck_workspace::snapshot::{Git, MovedBranch, Options, Restored, Snapshot, Snapshots};
+use unstuck_workspace::snapshot::{Git, MovedBranch, RestoreOutcome, Snapshot, SnapshotOptions, Snapshots};
 
 use crate::world::{DIRTY, World, sh};
 
@@ -15,7 +15,7 @@ const STATE: &str =
 /// Stages half of a file, so that no file and no commit has the staged content.
 const HALF: &str = "echo half >src/a.rs; git add src/a.rs; echo more >>src/a.rs";
 
-fn put_back(world: &World, then: &Snapshot) -> Restored {
+fn put_back(world: &World, then: &Snapshot) -> RestoreOutcome {
     world.snapshots().restore(then, Git::PutBack).unwrap()
 }
 
@@ -177,8 +177,8 @@ fn a_repository_that_is_another_or_none_is_named_and_not_touched() {
         let heads = || sh(world.folder(), "cat workspace/.git/HEAD main/.git/HEAD 2>/dev/null || true");
         let before = heads();
         let restored = put_back(&world, &first);
-        let left = restored.files.left.iter().find(|it| it.path.starts_with(".git"));
-        assert!(left.is_some_and(|it| it.why.contains(why)), "{worker}: {restored:?}");
+        let left = restored.files.left.iter().find(|left| left.path.starts_with(".git"));
+        assert!(left.is_some_and(|left| left.why.contains(why)), "{worker}: {restored:?}");
         assert_eq!((restored.repository, heads()), (vec![], before), "{worker}");
     }
 }
@@ -197,14 +197,18 @@ fn unreadable_ref_is_noted_and_never_counts_as_absent() {
         let before = world.sh(FILES);
         world.sh(&format!("mv .git/{file} ../kept; {breaks}"));
         let now = snapshots.take(Some(&first)).unwrap();
-        assert_eq!(now.repository.as_ref().map(|it| it.is_known()), Some(false), "{breaks}: {now:?}");
+        assert_eq!(
+            now.repository.as_ref().map(|standing| standing.is_known()),
+            Some(false),
+            "{breaks}: {now:?}"
+        );
         assert!(now.unread().count() > 0, "{breaks}: {:?}", now.notes);
         assert_eq!(snapshots.moved_branches(&first, &now).unwrap(), [], "{breaks}");
         // That snapshot is no reason to take anything away.
         world.sh(&format!("rm .git/{file}; mv ../kept .git/{file}"));
         let restored = put_back(&world, &now);
         assert!(
-            restored.files.left.iter().any(|it| it.why.contains("is not known (")),
+            restored.files.left.iter().any(|left| left.why.contains("is not known (")),
             "{breaks}: {restored:?}"
         );
         assert_eq!(world.sh(FILES), before, "{breaks}");
@@ -275,7 +279,7 @@ fn no_branch_is_moved_through_a_symbolic_one() {
     assert_eq!(put_back(&world, &first).repository, [""; 0]);
     world.sh("git checkout -qf -b x; git symbolic-ref refs/heads/work refs/heads/x; git commit -qm x --allow-empty");
     let restored = put_back(&world, &first);
-    assert!(restored.files.left.iter().any(|it| it.why.contains("a symbolic one now")), "{restored:?}");
+    assert!(restored.files.left.iter().any(|left| left.why.contains("a symbolic one now")), "{restored:?}");
     assert_ne!(world.sh("git rev-parse x"), at);
 }
 
@@ -295,10 +299,13 @@ fn failed_part_of_a_restore_is_named_and_the_rest_is_restored() {
         world.sh(&format!("git branch -qD other; {worker}"));
         let restored = put_back(&world, &first);
         let left: Vec<_> =
-            restored.files.left.iter().map(|it| (it.path.display().to_string(), &*it.why)).collect();
-        assert!(matches!(&left[..], [(path, it)] if path == place && it.contains(why)), "{worker}: {left:?}");
+            restored.files.left.iter().map(|left| (left.path.display().to_string(), &*left.why)).collect();
+        assert!(
+            matches!(&left[..], [(path, reason)] if path == place && reason.contains(why)),
+            "{worker}: {left:?}"
+        );
         assert_eq!(world.listing(), files, "{worker}");
-        assert!(restored.repository.iter().any(|it| it.contains("the branch other again")), "{worker}");
+        assert!(restored.repository.iter().any(|line| line.contains("the branch other again")), "{worker}");
     }
 }
 
@@ -311,7 +318,7 @@ fn where_the_repository_is_elsewhere_its_head_goes_back_and_what_is_staged_stays
     world.sh("echo two >one; git commit -qam two; echo three >one; git add one; git branch -qD work || true");
     let restored = put_back(&world, &first);
     assert_eq!(world.sh("git rev-parse HEAD; git rev-parse --abbrev-ref HEAD"), format!("{head}workspace\n"));
-    assert!(restored.files.left.iter().any(|it| it.why.contains("git reset")), "{restored:?}");
+    assert!(restored.files.left.iter().any(|left| left.why.contains("git reset")), "{restored:?}");
     assert_eq!(world.sh("git show :one; cat one"), "three\none\n");
 }
 
@@ -336,9 +343,9 @@ fn branches_are_seen_wherever_their_repository_is() {
     let folders = [world.workspace(), world.workspace().join("src"), world.folder().join("linked")];
     let all: Vec<Snapshots> = folders
         .iter()
-        .map(|folder| Snapshots::open(&world.store(), folder, &Options::default()).unwrap())
+        .map(|folder| Snapshots::open(&world.store(), folder, &SnapshotOptions::default()).unwrap())
         .collect();
-    let before: Vec<Snapshot> = all.iter().map(|it| it.take(None).unwrap()).collect();
+    let before: Vec<Snapshot> = all.iter().map(|snapshots| snapshots.take(None).unwrap()).collect();
     let at = |name: &str| sh(&world.workspace(), &format!("git rev-parse {name}")).trim().to_owned();
     let (work, other) = (at("work"), at("other"));
     world.sh("git branch -qD gone f/a/r; git branch -qf far other; git branch new");
@@ -380,13 +387,16 @@ fn refs_in_tables_are_seen_and_restored() {
         let before = world.sh(STATE);
         let first = world.first();
         let stood = first.repository.clone().unwrap();
-        assert_eq!((stood.branch.as_deref(), stood.commit.map(|it| it.len())), (Some("work"), Some(40)));
+        assert_eq!(
+            (stood.branch.as_deref(), stood.commit.map(|commit| commit.len())),
+            (Some("work"), Some(40))
+        );
         assert!(first.notes.iter().any(|note| note.contains("reftable")), "{:?}", first.notes);
         world.sh(worker);
         let snapshots = world.snapshots();
         let now = snapshots.take(Some(&first)).unwrap();
-        let stands = now.repository.clone().and_then(|it| it.branch).unwrap_or("-".to_owned());
-        let names = snapshots.moved_branches(&first, &now).unwrap().into_iter().map(|it| it.name);
+        let stands = now.repository.clone().and_then(|standing| standing.branch).unwrap_or("-".to_owned());
+        let names = snapshots.moved_branches(&first, &now).unwrap().into_iter().map(|branch| branch.name);
         assert_eq!(
             (names.collect::<Vec<_>>().join(" ").as_str(), stands.as_str()),
             (moved, standing),
@@ -505,7 +515,7 @@ fn repository_that_cannot_be_restored_does_not_block_others() {
     world
         .sh("git -C inner branch -qD keep; rm -rf inner/.git/objects; touch inner/.git/objects; rm -rf zeta");
     let restored = put_back(&world, &first);
-    let left: Vec<_> = restored.files.left.iter().map(|it| it.path.display().to_string()).collect();
+    let left: Vec<_> = restored.files.left.iter().map(|left| left.path.display().to_string()).collect();
     assert_eq!(left, ["inner/.git"], "{restored:?}");
     assert_eq!(world.sh("git -C zeta log --format=%s"), "j\ni\n");
 }
@@ -519,7 +529,7 @@ fn a_lock_of_the_index_keeps_nothing_else_from_coming_back() {
     let (before, first) = (world.sh(STANDS), world.first());
     world.sh("for it in . inner; do git -C $it checkout -qfb x; git -C $it config core.fsmonitor x; touch $it/.git/index.lock; done");
     let restored = put_back(&world, &first);
-    let left: Vec<_> = restored.files.left.iter().map(|it| it.path.display().to_string()).collect();
+    let left: Vec<_> = restored.files.left.iter().map(|left| left.path.display().to_string()).collect();
     assert_eq!(
         (left, world.sh(STANDS)),
         (vec![".git/index".to_owned(), "inner/.git/index".to_owned()], before)
@@ -565,8 +575,8 @@ fn a_repository_that_came_back_is_not_told_to_be_another_one() {
     let lost = |world: &World| {
         let snapshots = world.snapshots();
         let now = snapshots.take(Some(&first)).unwrap();
-        let lost = snapshots.lost(&first, &now).unwrap();
-        lost.iter().map(|it| format!("{} {}", it.path.display(), it.how)).collect::<Vec<_>>()
+        let lost = snapshots.changed_excluded(&first, &now).unwrap();
+        lost.iter().map(|path| format!("{} {}", path.path.display(), path.how)).collect::<Vec<_>>()
     };
     world.sh("rm -rf inner/.git");
     assert_eq!(lost(&world), ["inner/.git removed"]);
@@ -652,12 +662,12 @@ fn changes_of_inner_repositories_are_seen_and_their_settings_restored() {
             .changed_settings_within(&first, &now)
             .unwrap()
             .iter()
-            .map(|it| it.display().to_string())
+            .map(|path| path.display().to_string())
             .collect();
         assert_eq!(shown.join(", "), settings, "{worker}");
         let found = snapshots.gone_branches_within(&first, &now).unwrap();
         let found: Vec<String> =
-            found.iter().map(|it| format!("{} {}", it.repository.display(), it.name)).collect();
+            found.iter().map(|branch| format!("{} {}", branch.repository.display(), branch.name)).collect();
         assert_eq!(found.join(", "), gone, "{worker}");
         put_back(&world, &first);
         let now = snapshots.take(Some(&first)).unwrap();
@@ -674,13 +684,13 @@ fn lfs_and_annex_content_is_reported_as_not_covered() {
     let world = World::new(DIRTY);
     world.sh("mkdir -p .git/lfs/objects/aa .git/annex; echo x >.git/lfs/objects/aa/x");
     let first = world.first();
-    let lacks = first.lacks().unwrap_or_default();
+    let lacks = first.exclusion_note().unwrap_or_default();
     assert!(lacks.contains(".git/annex, .git/lfs (what git lfs or git annex keeps)"), "{lacks}");
     world.sh("rm -rf .git");
     let restored = put_back(&world, &first);
     assert_eq!(restored.repository, ["is back"]);
-    let lost = world.snapshots().lost(&first, &restored.before).unwrap();
-    let lost: Vec<PathBuf> = lost.into_iter().map(|it| it.path).collect();
+    let lost = world.snapshots().changed_excluded(&first, &restored.before).unwrap();
+    let lost: Vec<PathBuf> = lost.into_iter().map(|path| path.path).collect();
     assert_eq!(lost, [".git/annex", ".git/lfs"].map(PathBuf::from));
 }
 
@@ -700,7 +710,7 @@ fn a_repository_that_git_does_not_read_is_not_said_to_be_back_as_it_was() {
         world.sh(worker);
         let restored = put_back(&world, &first);
         let left: Vec<String> =
-            restored.files.left.iter().map(|it| format!("{} {}", it.path.display(), it.why)).collect();
+            restored.files.left.iter().map(|left| format!("{} {}", left.path.display(), left.why)).collect();
         assert!(left.join("; ").contains(".git cannot be read whole"), "{worker}: {left:?}");
     }
 }

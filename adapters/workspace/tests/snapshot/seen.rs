@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use unstuck_files::own_stdout;
-use unstuck_workspace::snapshot::{DiffOptions, Git, Limits, Options, Snapshot, Snapshots};
+use unstuck_workspace::snapshot::{DiffOptions, Git, Limits, Snapshot, SnapshotOptions, Snapshots};
 
 use crate::world::{DIRTY, World, left_out, shown};
 
@@ -22,7 +22,7 @@ fn the_recipes_of_the_original_change_these_files() {
     for case in cases {
         let world = World::new(table["setup"].as_str().unwrap());
         let workspace = world.workspace().join(case["workspace"].as_str().unwrap_or(""));
-        let snapshots = Snapshots::open(&world.store(), &workspace, &Options::default()).unwrap();
+        let snapshots = Snapshots::open(&world.store(), &workspace, &SnapshotOptions::default()).unwrap();
         let first = snapshots.take(None).unwrap();
         world.sh(case["change"].as_str().unwrap());
         let now = snapshots.take(Some(&first)).unwrap();
@@ -229,8 +229,8 @@ fn the_difference_is_a_patch_for_git() {
         snapshots.diff(&first, &now, &DiffOptions { paths, ..DiffOptions::default() }, &mut patch).unwrap();
         fs::write(world.folder().join("patch"), &patch).unwrap();
         world.sh("cd ../copy; git init --quiet; git apply ../patch; rm -rf .git");
-        let copy =
-            Snapshots::open(&world.store(), &world.folder().join("copy"), &Options::default()).unwrap();
+        let copy = Snapshots::open(&world.store(), &world.folder().join("copy"), &SnapshotOptions::default())
+            .unwrap();
         let patched = copy.take(Some(&first)).unwrap();
         let changes = shown(&snapshots.changes(&first, &patched).unwrap());
         assert_eq!(sorted(&changes), sorted(expected), "{change}\n{}", String::from_utf8_lossy(&patch));
@@ -345,11 +345,11 @@ fn changes_of_excluded_paths_are_seen_in_their_metadata() {
         assert!(left_out(&first).contains("beyond the size of a snapshot: d"), "{}", left_out(&first));
         world.sh(change);
         let now = snapshots.take(Some(&first)).unwrap();
-        let lost = snapshots.lost(&first, &now).unwrap();
-        let lost = lost
-            .iter()
-            .map(|it| format!("{} {}{}", it.path.display(), it.how, if it.is_work { " work" } else { "" }));
+        let lost = snapshots.changed_excluded(&first, &now).unwrap();
+        let lost = lost.iter().map(|path| {
+            format!("{} {}{}", path.path.display(), path.how, if path.is_work { " work" } else { "" })
+        });
         assert_eq!(lost.collect::<Vec<_>>().join(", "), expected, "{change}");
-        assert_eq!(snapshots.lost(&now, &now).unwrap(), []);
+        assert_eq!(snapshots.changed_excluded(&now, &now).unwrap(), []);
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use unstuck_workspace::snapshot::{Error, Git, Limits, Options, Snapshot, Snapshots};
+use unstuck_workspace::snapshot::{Git, Limits, Snapshot, SnapshotError, SnapshotOptions, Snapshots};
 
 use crate::world::{DIRTY, World, left_out, sh};
 
@@ -91,7 +91,7 @@ fn forgotten_snapshots_are_freed_and_others_stay() {
     let other = world.snapshots();
     assert_eq!(Snapshots::forget(&world.store(), "a").unwrap(), 3);
     assert!((200_000..300_000).contains(&size()), "{}", size());
-    assert!(matches!(snapshots.keep("c", &first), Err(Error::Missing { .. })));
+    assert!(matches!(snapshots.keep("c", &first), Err(SnapshotError::Missing { .. })));
     world.sh("rm noise; echo x >>one");
     let now = other.take(None).unwrap();
     assert_eq!(Snapshots::forget(&world.store(), "ab/4").unwrap(), 1);
@@ -114,7 +114,10 @@ fn many_snapshots_do_not_make_many_packs() {
         taken.push(snapshots.take(None).unwrap());
     }
     let packs = fs::read_dir(world.store().join("objects/pack")).unwrap().flatten();
-    assert!(packs.filter(|pack| pack.path().extension().is_some_and(|it| it == "pack")).count() <= 33);
+    assert!(
+        packs.filter(|pack| pack.path().extension().is_some_and(|extension| extension == "pack")).count()
+            <= 33
+    );
     for (round, snapshot) in taken.iter().enumerate().step_by(7) {
         snapshots.restore(snapshot, Git::Leave).unwrap();
         assert_eq!(fs::read_to_string(world.workspace().join("one")).unwrap(), format!("round {round}"));
@@ -181,7 +184,7 @@ fn a_process_that_is_killed_leaves_snapshots_that_can_be_used() {
 fn takes_until_it_is_killed() {
     let Some(folder) = env::var_os("SNAPSHOT_FOLDER").map(PathBuf::from) else { return };
     let store = folder.join("state/snapshots.git");
-    let snapshots = Snapshots::open(&store, &folder.join("workspace"), &Options::default()).unwrap();
+    let snapshots = Snapshots::open(&store, &folder.join("workspace"), &SnapshotOptions::default()).unwrap();
     fs::create_dir_all(folder.join("workspace/made")).unwrap();
     for round in 0.. {
         fs::write(folder.join(format!("workspace/made/{}", round % 50)), format!("{round}")).unwrap();
@@ -200,18 +203,18 @@ fn objects_on_another_file_system_are_copied_up_to_a_bound() {
     let other = Path::new("/dev/shm");
     let world = World::new(DIRTY);
     let device = |path: &Path| fs::metadata(path).map(|metadata| metadata.dev()).ok();
-    if device(other).is_none_or(|it| Some(it) == device(world.folder())) {
+    if device(other).is_none_or(|number| Some(number) == device(world.folder())) {
         return;
     }
     let store = tempfile::tempdir_in(other).unwrap();
     for (history_bytes_max, notes) in [(50, 1), (1_000_000, 0)] {
         let limits = Limits { history_bytes_max, ..Limits::default() };
-        let options = Options { limits, ..Options::default() };
+        let options = SnapshotOptions { limits, ..SnapshotOptions::default() };
         let snapshots = Snapshots::open(store.path(), &world.workspace(), &options).unwrap();
         let first = snapshots.take(None).unwrap();
         assert_eq!(first.notes.len(), notes, "{:?}", first.notes);
     }
-    let snapshots = Snapshots::open(store.path(), &world.workspace(), &Options::default()).unwrap();
+    let snapshots = Snapshots::open(store.path(), &world.workspace(), &SnapshotOptions::default()).unwrap();
     let first = snapshots.take(None).unwrap();
     let before = world.sh("git log --format=%H; git status --porcelain");
     world.sh("rm -rf .git");
@@ -225,11 +228,12 @@ fn damage_is_found_and_located() {
     let first = world.first();
     let packs =
         || fs::read_dir(world.store().join("objects/pack")).unwrap().flatten().map(|entry| entry.path());
-    let with =
-        |end: &str| -> PathBuf { packs().find(|path| path.extension().is_some_and(|it| it == end)).unwrap() };
+    let with = |end: &str| -> PathBuf {
+        packs().find(|path| path.extension().is_some_and(|extension| extension == end)).unwrap()
+    };
     let (pack, index) = (with("pack"), with("idx"));
     let whole = [fs::read(&pack).unwrap(), fs::read(&index).unwrap()];
-    let options = Options::default();
+    let options = SnapshotOptions::default();
     let open = || Snapshots::open(&world.store(), &world.workspace(), &options);
     world.sh("rm one noise");
     for at in (0..whole[0].len() - 32).step_by(37) {
@@ -239,7 +243,7 @@ fn damage_is_found_and_located() {
         let restored =
             open().and_then(|snapshots| snapshots.checkout(&first, &world.folder().join(format!("to-{at}"))));
         match restored {
-            Err(Error::Damaged { path, .. }) => assert_eq!(path, pack),
+            Err(SnapshotError::Damaged { path, .. }) => assert_eq!(path, pack),
             // Some objects are needed for a restore only, and not for a checkout.
             Ok(applied) => assert_eq!((applied.written.len(), applied.left.len()), (2, 0), "byte {at}"),
             Err(error) => panic!("byte {at}: {error:?}"),
@@ -251,7 +255,10 @@ fn damage_is_found_and_located() {
         damaged[at] ^= 1;
         fs::write(&index, damaged).unwrap();
         let error = open().unwrap_err();
-        assert!(matches!(&error, Error::Damaged { path, .. } if *path == pack), "byte {at}: {error:?}");
+        assert!(
+            matches!(&error, SnapshotError::Damaged { path, .. } if *path == pack),
+            "byte {at}: {error:?}"
+        );
         assert!(error.hint().unwrap().contains("move"));
     }
     fs::write(&index, &whole[1]).unwrap();
@@ -261,10 +268,11 @@ fn damage_is_found_and_located() {
 #[test]
 fn a_folder_that_holds_something_else_is_refused() {
     let world = World::new("git init --quiet --bare ../state/snapshots.git");
-    let error = Snapshots::open(&world.store(), &world.workspace(), &Options::default()).unwrap_err();
-    assert!(matches!(error, Error::Foreign { .. }), "{error}");
-    let error = Snapshots::open(&world.folder().join("s"), &world.folder().join("no"), &Options::default())
-        .unwrap_err();
+    let error = Snapshots::open(&world.store(), &world.workspace(), &SnapshotOptions::default()).unwrap_err();
+    assert!(matches!(error, SnapshotError::Foreign { .. }), "{error}");
+    let error =
+        Snapshots::open(&world.folder().join("s"), &world.folder().join("no"), &SnapshotOptions::default())
+            .unwrap_err();
     assert!(error.to_string().starts_with("cannot open the workspace "), "{error}");
 }
 
@@ -276,7 +284,8 @@ fn several_workspaces_share_a_store_and_take_turns() {
         for (number, world) in worlds.iter().enumerate() {
             let store = &store;
             scope.spawn(move || {
-                let snapshots = Snapshots::open(store, &world.workspace(), &Options::default()).unwrap();
+                let snapshots =
+                    Snapshots::open(store, &world.workspace(), &SnapshotOptions::default()).unwrap();
                 let before = world.listing();
                 let first = snapshots.take(None).unwrap();
                 snapshots.keep(&format!("first-{number}"), &first).unwrap();

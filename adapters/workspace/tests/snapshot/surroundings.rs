@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use unstuck_workspace::snapshot::{DiffOptions, Git, Options, Snapshots, Standing};
+use unstuck_workspace::snapshot::{DiffOptions, Git, RepositoryState, SnapshotOptions, Snapshots};
 
 use crate::world::{DIRTY, World, left_out, listing, sh, shown};
 
@@ -58,7 +58,7 @@ fn every_kind_of_repository_will_do() {
         );
         world.sh(setup);
         let folder = world.workspace().join(workspace);
-        let snapshots = Snapshots::open(&world.store(), &folder, &Options::default()).unwrap();
+        let snapshots = Snapshots::open(&world.store(), &folder, &SnapshotOptions::default()).unwrap();
         let before = listing(&folder);
         let first = snapshots.take(None).unwrap();
         assert_eq!(standing(first.repository.as_ref()), *expected, "{kind}");
@@ -68,13 +68,13 @@ fn every_kind_of_repository_will_do() {
         let restored = snapshots.restore(&first, Git::PutBack).unwrap();
         // If refs cannot be read, no restore reports them as restored.
         let unread = if *expected == "- -" { vec![Path::new(".git")] } else { Vec::new() };
-        let left: Vec<&Path> = restored.files.left.iter().map(|it| &*it.path).collect();
+        let left: Vec<&Path> = restored.files.left.iter().map(|left| &*left.path).collect();
         assert_eq!((left, restored.repository), (unread, vec![]), "{kind}");
         assert_eq!(listing(&folder), before, "{kind}");
     }
 }
 
-fn standing(standing: Option<&Standing>) -> String {
+fn standing(standing: Option<&RepositoryState>) -> String {
     let Some(standing) = standing else { return "none".to_owned() };
     let branch = standing.branch.as_deref().unwrap_or("-");
     format!("{branch} {}", if standing.commit.is_some() { "commit" } else { "-" })
@@ -95,7 +95,7 @@ fn a_bare_repository_is_a_folder_like_others() {
 fn a_store_in_the_workspace_does_not_swallow_itself() {
     let world = World::new("echo one >one");
     let store = world.workspace().join(".state/snapshots.git");
-    let snapshots = Snapshots::open(&store, &world.workspace(), &Options::default()).unwrap();
+    let snapshots = Snapshots::open(&store, &world.workspace(), &SnapshotOptions::default()).unwrap();
     let first = snapshots.take(None).unwrap();
     assert_eq!(snapshots.take(Some(&first)).unwrap().id, first.id);
     assert_eq!(first.files, 1);
@@ -121,7 +121,7 @@ fn another_process() {
     let snapshots = Snapshots::open(
         &folder.join("other-state/snapshots.git"),
         &folder.join("workspace"),
-        &Options::default(),
+        &SnapshotOptions::default(),
     );
     let snapshots = snapshots.unwrap();
     let first = snapshots.take(None).unwrap();
@@ -149,7 +149,7 @@ fn a_process_without_rights() {
         "echo x >x; mkdir -p d/deep e; echo y >d/deep/y; echo e >e/e; chmod 750 e; echo 0 >never; chmod 000 never",
     );
     let store = folder.join("other-state/snapshots.git");
-    let snapshots = Snapshots::open(&store, &own, &Options::default()).unwrap();
+    let snapshots = Snapshots::open(&store, &own, &SnapshotOptions::default()).unwrap();
     let first = snapshots.take(None).unwrap();
     let before = listing(&own);
     for takes in [
@@ -200,9 +200,10 @@ fn unreadable_file_is_not_reported_as_deleted() {
         let text = String::from_utf8(text).unwrap();
         assert!(text.contains("a/y") && !text.contains("a/x"), "{text}");
         let lines = snapshots.lines(before, after, &|_| true).unwrap();
-        assert_eq!(lines.iter().map(|it| &*it.path).collect::<Vec<_>>(), ["y"]);
-        let unseen = snapshots.unseen(before, after).unwrap();
-        let unseen: Vec<_> = unseen.iter().map(|it| format!("{} {}", it.path.display(), it.is_now)).collect();
+        assert_eq!(lines.iter().map(|file| &*file.path).collect::<Vec<_>>(), ["y"]);
+        let unseen = snapshots.one_sided_paths(before, after).unwrap();
+        let unseen: Vec<_> =
+            unseen.iter().map(|path| format!("{} {}", path.path.display(), path.is_now)).collect();
         assert_eq!(unseen, [told]);
     }
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 use unstuck_workspace::snapshot::{
-    Change, ChangeKind, Git, Limits, Options, RestoreReport, Snapshot, Snapshots,
+    ChangeKind, Git, Limits, PathChange, RestoreReport, Snapshot, SnapshotOptions, Snapshots,
 };
 
 /// A repository with two commits on `work`, a branch `other`, and work that is in neither.
@@ -54,11 +54,11 @@ impl World {
     }
 
     pub fn snapshots(&self) -> Snapshots {
-        Snapshots::open(&self.store(), &self.workspace(), &Options::default()).unwrap()
+        Snapshots::open(&self.store(), &self.workspace(), &SnapshotOptions::default()).unwrap()
     }
 
     pub fn with_limits(&self, limits: Limits) -> Snapshots {
-        let options = Options { limits, ..Options::default() };
+        let options = SnapshotOptions { limits, ..SnapshotOptions::default() };
         Snapshots::open(&self.store(), &self.workspace(), &options).unwrap()
     }
 
@@ -130,8 +130,8 @@ fn add(root: &Path, folder: &Path, all: &mut BTreeMap<PathBuf, String>) {
 }
 
 /// Shows changes as `A path`, one after the other; ignored ones in parentheses.
-pub fn shown(changes: &[Change]) -> String {
-    let one = |change: &Change| {
+pub fn shown(changes: &[PathChange]) -> String {
+    let one = |change: &PathChange| {
         let letter = match change.kind {
             ChangeKind::Added => 'A',
             ChangeKind::Modified => 'M',

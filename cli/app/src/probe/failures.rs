@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use unstuck_document::nearest;
 use unstuck_failures::formats::{self, FORMATS};
-use unstuck_failures::{MachineReport, Output, Source, count, extract_as};
+use unstuck_failures::{FailureSource, MachineReport, ToolOutput, count, extract_as};
 
-use crate::error::{Error, Result};
+use crate::error::{AppError, Result};
 
 pub use unstuck_failures::formats::Format;
 pub use unstuck_failures::{Confidence, Extraction, Failure};
@@ -42,7 +42,7 @@ pub fn unknown_format(name: &str) -> Option<String> {
 
 /// A command that ended, with the bytes of its output and of its reports.
 #[derive(Clone, Debug, Default)]
-pub struct CommandOutput {
+pub struct RecordedOutput {
     /// The command line.
     pub command: String,
     /// The directory that it ran in.
@@ -57,7 +57,7 @@ pub struct CommandOutput {
     pub reports: Vec<(String, Vec<u8>)>,
 }
 
-impl CommandOutput {
+impl RecordedOutput {
     /// Returns the failures. `format` is used instead of the one that is recognized.
     ///
     /// A command of unknown exit code that counts tests, none of which failed, has passed.
@@ -72,7 +72,7 @@ impl CommandOutput {
 
     fn extract(&self, exit_code: Option<i32>, format: Option<&Format>) -> Extraction {
         let reports = self.reports.iter().map(|(format, bytes)| MachineReport { format, bytes });
-        let output = Output {
+        let output = ToolOutput {
             command: &self.command,
             cwd: &self.cwd,
             exit_code,
@@ -91,7 +91,7 @@ impl CommandOutput {
 ///
 /// It cannot be read.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|error| Error::usage(format!("cannot read {}: {error}", path.display())))
+    fs::read(path).map_err(|error| AppError::usage(format!("cannot read {}: {error}", path.display())))
 }
 
 /// Reads a file; no path gives no bytes.
@@ -105,7 +105,7 @@ pub fn read_optional(path: Option<&Path>) -> Result<Vec<u8>> {
 
 /// One line of the input of a batch.
 #[derive(Deserialize)]
-struct Request {
+struct FailuresRequest {
     id: String,
     #[serde(default)]
     command: String,
@@ -131,10 +131,10 @@ struct ReportFile {
 ///
 /// The line is not a request, or one of its files cannot be read.
 pub fn answer(line: &[u8], format: Option<&Format>) -> Result<String> {
-    let request: Request =
-        serde_json::from_slice(line).map_err(|error| Error::usage(format!("not a request: {error}")))?;
+    let request: FailuresRequest =
+        serde_json::from_slice(line).map_err(|error| AppError::usage(format!("not a request: {error}")))?;
     let reports = request.reports.into_iter().map(|report| Ok((report.format, read(&report.path)?)));
-    let output = CommandOutput {
+    let output = RecordedOutput {
         command: request.command,
         cwd: request.cwd,
         exit_code: request.exit_code,
@@ -172,7 +172,7 @@ struct FailureJson<'a> {
     line: Option<u32>,
     kind: &'a str,
     message: &'a str,
-    source: Source,
+    source: FailureSource,
 }
 
 impl<'a> From<&'a Extraction> for ExtractionJson<'a> {

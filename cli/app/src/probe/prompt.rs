@@ -8,18 +8,18 @@ use serde_json::{Map, Value, json};
 use unstuck_core::completion::Completion;
 use unstuck_core::id::Iteration;
 use unstuck_core::workflow::Workflow;
-use unstuck_workflow::registry::contradiction::{Finding, contradiction};
+use unstuck_workflow::registry::contradiction::{ValidatorFinding, contradiction};
 use unstuck_workflow::registry::retry_prompt::{
-    self, ClaimVsEvidence, FailedValidator, RetryPrompt, allowed, retry_prompt as write_prompt,
+    self, ClaimVsEvidence, FailedValidator, RetryPrompt, allowed_field_values, retry_prompt as write_prompt,
 };
 
-use crate::error::{Error, Result};
+use crate::error::{AppError, Result};
 use crate::person::Person;
-use crate::place::Place;
+use crate::project_location::ProjectLocation;
 
 /// The failure to answer.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct PromptRequest<'a> {
     /// A step of the registry: its name or its id.
     pub step: &'a str,
     /// The pattern of the failure; empty for a failure without one.
@@ -41,14 +41,18 @@ pub struct Request<'a> {
 /// # Errors
 ///
 /// There is no registry, it has no such step or pattern, or a parameter is not JSON.
-pub fn prompt(place: &Place, request: &Request<'_>, person: &dyn Person) -> Result<RetryPrompt> {
+pub fn prompt(
+    place: &ProjectLocation,
+    request: &PromptRequest<'_>,
+    person: &dyn Person,
+) -> Result<RetryPrompt> {
     let workspace = place.directory()?;
     let registry = super::registry::registry(request.registry, &workspace, person)?.ok_or_else(|| {
-        Error::usage("there is no .agent/*/steps_registry.json here").hint("name it with --registry FILE")
+        AppError::usage("there is no .agent/*/steps_registry.json here").hint("name it with --registry FILE")
     })?;
     let (completion, pattern) = registry
         .pattern(request.step, request.pattern)
-        .map_err(|refused| Error::usage(&refused.what).hint(refused.help))?;
+        .map_err(|refused| AppError::usage(&refused.what).hint(refused.help))?;
     let mut params = params("--params", request.params)?;
     // These are not parameters of a validator: each has its own place in the prompt.
     let [error, summary, action] =
@@ -56,12 +60,14 @@ pub fn prompt(place: &Place, request: &Request<'_>, person: &dyn Person) -> Resu
     // In a run both are always there.
     let [summary, action] = [(summary, "<summary>"), (action, "<suggestedAction>")]
         .map(|(given, sign)| if given.is_empty() { sign.to_owned() } else { given });
-    let files: Vec<String> =
-        params.remove("relatedFiles").and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
-    let conditions = completion.conditions.iter().map(|it| &it.validator);
-    let validator = conditions.into_iter().find(|it| it.pattern.name == request.pattern);
+    let files: Vec<String> = params
+        .remove("relatedFiles")
+        .and_then(|value| serde_json::from_value(value).ok())
+        .unwrap_or_default();
+    let conditions = completion.conditions.iter().map(|condition| &condition.validator);
+    let validator = conditions.into_iter().find(|validator| validator.pattern.name == request.pattern);
     let failed = FailedValidator {
-        validator: validator.map_or("validator", |it| &it.name),
+        validator: validator.map_or("validator", |validator| &validator.name),
         pattern: pattern.as_ref(),
         error: &error,
         summary: &summary,
@@ -71,13 +77,13 @@ pub fn prompt(place: &Place, request: &Request<'_>, person: &dyn Person) -> Resu
         params,
         ..FailedValidator::default()
     };
-    let declared = declared(request, &completion)?;
+    let declared = declaration(request, &completion)?;
     Ok(write(request, &completion, failed, declared.as_ref()))
 }
 
 /// Returns an answer of the worker with its text: the one that is given, or where the step asks for an answer one that
 /// declares its work complete.
-fn declared(request: &Request<'_>, completion: &Completion) -> Result<Option<(String, Value)>> {
+fn declaration(request: &PromptRequest<'_>, completion: &Completion) -> Result<Option<(String, Value)>> {
     if let Some(given) = request.declared {
         let answer = Value::Object(params("--declared", given)?);
         return Ok(Some((answer.to_string(), answer)));
@@ -87,18 +93,18 @@ fn declared(request: &Request<'_>, completion: &Completion) -> Result<Option<(St
 }
 
 fn write(
-    request: &Request<'_>,
+    request: &PromptRequest<'_>,
     completion: &Completion,
     failed: FailedValidator<'_>,
     declared: Option<&(String, Value)>,
 ) -> RetryPrompt {
     let uv = variables(request, completion);
-    let finding = Finding { validator: failed.validator, passed: false, summary: failed.summary };
+    let finding = ValidatorFinding { validator: failed.validator, passed: false, summary: failed.summary };
     let against = declared.and_then(|(text, answer)| Some((text, contradiction(answer, &[finding])?)));
     let declared =
         against.as_ref().map(|(declaration, contrary)| ClaimVsEvidence { declaration, evidence: contrary });
     let forms = completion.answer_of(Iteration(request.attempt)).into_iter().chain(&completion.final_answer);
-    write_prompt(&retry_prompt::Request {
+    write_prompt(&retry_prompt::RetryPromptRequest {
         completion,
         failed: &[failed],
         declared,
@@ -106,12 +112,12 @@ fn write(
         iteration: request.attempt,
         stage: 1,
         uv: &uv,
-        allowed: &allowed(forms.map(|it| &it.form)),
+        allowed: &allowed_field_values(forms.map(|form| &form.form)),
     })
 }
 
 /// Returns the values of `{uv-name}`: as a run has them in the iteration after so many failures, and those that are given.
-fn variables(request: &Request<'_>, completion: &Completion) -> BTreeMap<String, String> {
+fn variables(request: &PromptRequest<'_>, completion: &Completion) -> BTreeMap<String, String> {
     let (iteration, max) = (request.attempt.saturating_add(1), Workflow::DEFAULT_MAX_ITERATIONS);
     let of_run = [
         ("iteration", iteration.to_string()),
@@ -131,13 +137,13 @@ fn text(value: Option<Value>) -> String {
 /// Reads a map that is given with an option.
 fn params(option: &str, given: &str) -> Result<Map<String, Value>> {
     let text = match given.strip_prefix('@') {
-        Some(file) => {
-            fs::read_to_string(file).map_err(|error| Error::usage(format!("cannot read {file}: {error}")))?
-        }
+        Some(file) => fs::read_to_string(file)
+            .map_err(|error| AppError::usage(format!("cannot read {file}: {error}")))?,
         None => given.to_owned(),
     };
     serde_json::from_str(&text).map_err(|error| {
-        Error::usage(format!("{option} is no JSON map: {error}")).hint("for example '{\"error\": \"...\"}'")
+        AppError::usage(format!("{option} is no JSON map: {error}"))
+            .hint("for example '{\"error\": \"...\"}'")
     })
 }
 
@@ -159,7 +165,7 @@ mod tests {
             (format!("@{}", folder.path().join("none").display()), None),
         ];
         for (given, expected) in cases {
-            assert_eq!(params("--params", &given).ok().map(|it| it.len()), expected, "{given}");
+            assert_eq!(params("--params", &given).ok().map(|map| map.len()), expected, "{given}");
         }
     }
 }

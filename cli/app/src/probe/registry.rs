@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_workflow::registry::Registry;
 
-use crate::error::{Error, Result};
+use crate::error::{AppError, Result};
 use crate::person::Person;
 
 /// Reads the named registry, or the only one of the project; `None` if the project has none.
@@ -26,7 +26,7 @@ pub(super) fn registry(
         },
     };
     let (registry, warnings) =
-        Registry::load(&path, workspace, None).map_err(|rejected| Error::rejected("", rejected))?;
+        Registry::load(&path, workspace, None).map_err(|rejected| AppError::rejected("", rejected))?;
     for warning in warnings {
         person.tell(&format!("warning: {warning}"));
     }
@@ -41,7 +41,7 @@ fn only_registry(workspace: &Path) -> Result<Option<PathBuf>> {
     found.sort();
     if let [_, _, ..] = found.as_slice() {
         let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
-        return Err(Error::usage("there is more than one registry here")
+        return Err(AppError::usage("there is more than one registry here")
             .hint(format!("name one of them with --registry: {}", names.join(", "))));
     }
     Ok(found.pop())

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use unstuck_core::completion::Form;
-use unstuck_core::evidence::AnswerSeen;
-use unstuck_document::Rejected;
+use unstuck_core::completion::AnswerSchema;
+use unstuck_core::evidence::ParsedAnswer;
+use unstuck_document::LoadError;
 use unstuck_workflow::answer::{self, AnswerSources};
 use unstuck_workflow::schema;
 
-use crate::error::{Error, Result};
+use crate::error::{AppError, Result};
 use crate::text;
 
 pub use unstuck_workflow::schema::ResolvedSchema;
@@ -20,18 +20,18 @@ pub use unstuck_workflow::schema::ResolvedSchema;
 ///
 /// The file cannot be read, or the schema is invalid.
 pub fn resolve(named: &str, folder: Option<&Path>) -> Result<ResolvedSchema> {
-    let (file, name) = schema::named(named);
+    let (file, name) = schema::split_reference(named);
     let (folder, file) = place(folder, file)?;
     schema::resolve(&folder, &file, &name).map_err(|complaints| {
         let count = text::count(complaints.len(), "problem");
-        Error::rejected(count, Rejected { complaints })
+        AppError::rejected(count, LoadError { complaints })
     })
 }
 
 /// Reads an answer as a run would, with text around its JSON or without.
-pub fn check(schema: ResolvedSchema, answer: String) -> AnswerSeen {
+pub fn check(schema: ResolvedSchema, answer: String) -> ParsedAnswer {
     let ResolvedSchema { schema, source, digests, .. } = schema;
-    let form = Form::Json { schema: Some(schema), source, digests };
+    let form = AnswerSchema::Json { schema: Some(schema), source, digests };
     answer::read(&form, &AnswerSources { messages: &[answer], ..AnswerSources::default() })
 }
 
@@ -42,7 +42,7 @@ fn place(folder: Option<&Path>, file: &str) -> Result<(PathBuf, String)> {
     }
     let path = Path::new(file);
     let name = path.file_name().ok_or_else(|| {
-        Error::usage(format!("\"{file}\" names no file")).hint("unstuck debug schema answers.json#name")
+        AppError::usage(format!("\"{file}\" names no file")).hint("unstuck debug schema answers.json#name")
     })?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Ok((folder.to_owned(), name.to_string_lossy().into_owned()))

@@ -15,13 +15,13 @@ use unstuck_store::blobs::{BlobStore, MemoryBlobs};
 use unstuck_workflow::registry::{Registry, RequestedCondition};
 use unstuck_workspace::unstuck_paths::own_paths;
 
-use crate::error::{Error, Result};
+use crate::error::{AppError, Result};
 use crate::person::Person;
-use crate::place::Place;
+use crate::project_location::ProjectLocation;
 
 /// The validator to run.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct ValidatorRequest<'a> {
     /// Its name in the registry, or the name of a built-in validator.
     pub name: &'a str,
     /// The file of the registry; `None` for the only one of the project.
@@ -38,8 +38,8 @@ pub struct Request<'a> {
 ///
 /// The registry is invalid, the request does not name one condition of it, or no temporary folder can be made.
 pub fn validator(
-    place: &Place,
-    request: &Request<'_>,
+    place: &ProjectLocation,
+    request: &ValidatorRequest<'_>,
     person: &dyn Person,
 ) -> Result<(Condition, ValidatorResult)> {
     let workspace = place.directory()?;
@@ -55,9 +55,9 @@ fn run(condition: &Condition, workspace: PathBuf) -> Result<ValidatorResult> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Error::usage(format!("cannot start: {error}")))?;
+        .map_err(|error| AppError::usage(format!("cannot start: {error}")))?;
     let scratch = tempfile::tempdir()
-        .map_err(|error| Error::usage(format!("cannot make a temporary folder: {error}")))?;
+        .map_err(|error| AppError::usage(format!("cannot make a temporary folder: {error}")))?;
     let alone = Completion { conditions: vec![condition.clone()], ..Completion::default() };
     let limit = alone.limit(condition.validator.phase);
     let of_runs = own_paths(&workspace, "context", &[], false);
@@ -82,11 +82,11 @@ fn run(condition: &Condition, workspace: PathBuf) -> Result<ValidatorResult> {
     let conditions = std::slice::from_ref(condition);
     let found =
         runtime.block_on(validators::run(conditions, &place, Vec::new(), &blobs, &redactor, stop, |_| {}));
-    found.into_iter().next().ok_or_else(|| Error::usage("nothing was run"))
+    found.into_iter().next().ok_or_else(|| AppError::usage("nothing was run"))
 }
 
 /// Returns the condition as a step of the registry has it, with the parameters that are given.
-fn condition(request: &Request<'_>, registry: &Registry, workspace: &Path) -> Result<Condition> {
+fn condition(request: &ValidatorRequest<'_>, registry: &Registry, workspace: &Path) -> Result<Condition> {
     let value = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
     let params: Map<String, Value> =
         request.params.iter().map(|(name, text)| (name.clone(), value(text))).collect();
@@ -97,9 +97,9 @@ fn condition(request: &Request<'_>, registry: &Registry, workspace: &Path) -> Re
     let wanted = RequestedCondition { validator: request.name.to_owned(), params };
     let given = registry
         .condition(&wanted, None, workspace)
-        .map_err(|refused| Error::usage(&refused.what).hint(refused.help))?;
+        .map_err(|refused| AppError::usage(&refused.what).hint(refused.help))?;
     let Some(given) = given else {
-        return Err(Error::usage(format!("validator {} is of a type that is not run yet", request.name)));
+        return Err(AppError::usage(format!("validator {} is of a type that is not run yet", request.name)));
     };
     let Some(condition) = of_registry else { return Ok(given) };
     // The parameter `paths` is part of what is run.
@@ -109,7 +109,7 @@ fn condition(request: &Request<'_>, registry: &Registry, workspace: &Path) -> Re
 }
 
 /// Returns the condition of the step that is named, or the only one; none is fine where no step is named.
-fn of_registry<'a>(request: &Request<'_>, registry: &'a Registry) -> Result<Option<&'a Condition>> {
+fn of_registry<'a>(request: &ValidatorRequest<'_>, registry: &'a Registry) -> Result<Option<&'a Condition>> {
     let all = registry.conditions_with(request.name);
     let is_named =
         |id: &str, name: &str| id == name || id.split_once('.').is_some_and(|(_, rest)| rest == name);
@@ -119,10 +119,10 @@ fn of_registry<'a>(request: &Request<'_>, registry: &'a Registry) -> Result<Opti
     match (fitting.next(), fitting.next(), request.step) {
         (Some(_), Some(_), _) => {
             let what = format!("steps ask for {} with different parameters", request.name);
-            Err(Error::usage(what).hint(format!("name one of them with --step: {}", ids())))
+            Err(AppError::usage(what).hint(format!("name one of them with --step: {}", ids())))
         }
         (None, _, Some(step)) => {
-            let error = Error::usage(format!("no step {step} has the condition {}", request.name));
+            let error = AppError::usage(format!("no step {step} has the condition {}", request.name));
             Err(if all.is_empty() { error } else { error.hint(format!("steps that have it: {}", ids())) })
         }
         (found, ..) => Ok(found.map(|(_, condition)| *condition)),

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 /// The changes between two snapshots.
 #[derive(Debug)]
-pub struct Changes {
+pub struct SnapshotChanges {
     /// The files, in the order of their names.
     pub files: Vec<FileChange>,
     /// The difference as `unstuck diff` prints it; the beginning of it, where it is large.
@@ -40,7 +40,7 @@ struct Hunk {
 /// Longer lines are cut when they are read; no header is so long.
 const LINE_MAX: usize = 16 * 1024;
 
-impl Changes {
+impl SnapshotChanges {
     /// Counts what is written to it, and keeps so many bytes of it.
     pub fn new(room: usize) -> Self {
         let (files, text) = (Vec::new(), String::new());
@@ -116,7 +116,7 @@ fn note(line: &str) -> Option<&'static str> {
     NOTES.iter().find(|(begin, _)| line.starts_with(begin)).map(|(_, note)| *note)
 }
 
-impl Write for Changes {
+impl Write for SnapshotChanges {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (part, ended) = part.strip_suffix(b"\n").map_or((part, false), |part| (part, true));
@@ -143,13 +143,16 @@ mod tests {
 
     #[track_caller]
     fn check(diff: &str, want: &[(&str, u64, u64, Option<&'static str>)]) {
-        let mut changes = Changes::new(ROOM);
+        let mut changes = SnapshotChanges::new(ROOM);
         // However it comes in.
         for piece in diff.as_bytes().chunks(3) {
             changes.write_all(piece).unwrap();
         }
-        let found: Vec<_> =
-            changes.files.iter().map(|it| (it.name.as_str(), it.added, it.removed, it.note)).collect();
+        let found: Vec<_> = changes
+            .files
+            .iter()
+            .map(|file| (file.name.as_str(), file.added, file.removed, file.note))
+            .collect();
         assert_eq!(found, want);
         assert_eq!(changes.text, diff);
     }
@@ -176,7 +179,7 @@ mod tests {
 
     #[test]
     fn oversized_diff_is_counted_and_cut() {
-        let mut changes = Changes::new(ROOM);
+        let mut changes = SnapshotChanges::new(ROOM);
         let lines = 40_000_u64;
         writeln!(changes, "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,{lines} @@").unwrap();
         (0..lines).for_each(|_| writeln!(changes, "+one line").unwrap());

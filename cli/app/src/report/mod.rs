@@ -1,6 +1,6 @@
 //! The report of a run as a page of data: what its log tells, and what the log only names.
 //!
-//! [`of_log`] reads the log, [`gather`] the rest.
+//! [`of_log`] reads the log, [`collect`] the rest.
 
 pub mod changes;
 
@@ -11,33 +11,34 @@ use unstuck_core::Event;
 use unstuck_core::event::StepEnd;
 use unstuck_core::id::{Blob, Iteration, Seq, StepId, Timestamp};
 use unstuck_files::error::with_causes;
-use unstuck_replay::report::Report;
-use unstuck_replay::{around, describe, diagnosis, kind};
+use unstuck_replay::report::RunReport;
+use unstuck_replay::{describe, diagnosis, kind, snapshots};
 use unstuck_store::blobs::BlobStore;
 use unstuck_workspace::snapshot::{DiffOptions, Snapshots};
 
-use self::changes::Changes;
+use self::changes::SnapshotChanges;
 use crate::error::Result;
-use crate::project::{Found, Project};
+use crate::project::ProjectRuns;
+use crate::run_handle::RunHandle;
 use crate::status::Status;
 use crate::{access, next};
 
 /// All that a report shows.
-pub struct Page {
+pub struct ReportData {
     /// The report from the log.
-    pub report: Report,
+    pub report: RunReport,
     /// The status of the run.
     pub standing: Status,
     /// The next commands to type, each with its purpose.
     pub next: Vec<(String, String)>,
     /// The changes of each iteration, as far as that was read and is still known.
-    pub changes: BTreeMap<(StepId, Iteration), Changes>,
+    pub changes: BTreeMap<(StepId, Iteration), SnapshotChanges>,
     /// The beginning of each prompt, by the event that names it.
     pub prompts: BTreeMap<Seq, Excerpt>,
     /// The diagnosis of each step that is stuck.
     pub diagnoses: Vec<(StepId, String)>,
     /// The events, or the first so many of them.
-    pub events: Vec<Told>,
+    pub events: Vec<EventText>,
     /// Sentences about the parts that are missing.
     pub lacks: Vec<String>,
 }
@@ -51,7 +52,7 @@ pub struct Excerpt {
 }
 
 /// An event as a sentence.
-pub struct Told {
+pub struct EventText {
     /// Its number.
     pub seq: Seq,
     /// Its time.
@@ -76,7 +77,12 @@ const EVENTS_MAX: usize = 2_000;
 /// # Errors
 ///
 /// The run was never started. Other missing parts are named in the page.
-pub fn gather(mut page: Page, project: &Project, found: &Found, events: &[Event]) -> Result<Page> {
+pub fn collect(
+    mut page: ReportData,
+    project: &ProjectRuns,
+    found: &RunHandle,
+    events: &[Event],
+) -> Result<ReportData> {
     let started = found.started(events)?;
     page.prompts = prompts(&page.report, &*found.log()?.blobs());
     match access::kept_snapshots(project.runs(), started) {
@@ -87,21 +93,21 @@ pub fn gather(mut page: Page, project: &Project, found: &Found, events: &[Event]
 }
 
 /// Returns what the log alone tells. `name` is what the run is called in commands; a supervisor works on it or not.
-pub fn of_log(events: &[Event], name: &str, is_live: bool) -> Page {
-    let report = Report::of(events);
-    Page {
-        standing: Status::of(&report.story, is_live),
+pub fn of_log(events: &[Event], name: &str, is_live: bool) -> ReportData {
+    let report = RunReport::from_events(events);
+    ReportData {
+        standing: Status::from_story(&report.story, is_live),
         next: next_commands(&report, name, is_live),
         changes: BTreeMap::new(),
         prompts: BTreeMap::new(),
         diagnoses: diagnoses(&report, events, name),
-        events: told(events),
+        events: event_texts(events),
         lacks: Vec::new(),
         report,
     }
 }
 
-fn next_commands(report: &Report, name: &str, is_live: bool) -> Vec<(String, String)> {
+fn next_commands(report: &RunReport, name: &str, is_live: bool) -> Vec<(String, String)> {
     let mut next = next::next(&report.story, name);
     if next.is_empty() {
         next.push(match is_live {
@@ -115,16 +121,19 @@ fn next_commands(report: &Report, name: &str, is_live: bool) -> Vec<(String, Str
 }
 
 fn changes(
-    report: &Report,
+    report: &RunReport,
     events: &[Event],
     snapshots: &Snapshots,
     lacks: &mut Vec<String>,
-) -> BTreeMap<(StepId, Iteration), Changes> {
+) -> BTreeMap<(StepId, Iteration), SnapshotChanges> {
     let mut all = BTreeMap::new();
     let mut room = DIFFS_MAX;
     for (step, iteration) in report.story.iterations() {
-        let (Some(before), Some(after)) = around(events, &step.id, iteration.iteration) else { continue };
-        let mut changes = Changes::new(room.min(DIFF_MAX));
+        let (Some(before), Some(after)) = snapshots::before_and_after(events, &step.id, iteration.iteration)
+        else {
+            continue;
+        };
+        let mut changes = SnapshotChanges::new(room.min(DIFF_MAX));
         let options = DiffOptions::default();
         match snapshots.diff(before.snapshot, after.snapshot, &options, &mut changes) {
             Ok(()) => {
@@ -140,7 +149,7 @@ fn changes(
     all
 }
 
-fn prompts(report: &Report, blobs: &dyn BlobStore) -> BTreeMap<Seq, Excerpt> {
+fn prompts(report: &RunReport, blobs: &dyn BlobStore) -> BTreeMap<Seq, Excerpt> {
     let iterations = report.steps.iter().flat_map(|step| step.iterations.values());
     let mut room = PROMPTS_MAX;
     let mut all = BTreeMap::new();
@@ -161,13 +170,13 @@ fn beginning(blobs: &dyn BlobStore, blob: &Blob, most: u64) -> io::Result<Excerp
     Ok(Excerpt { text: String::from_utf8_lossy(&bytes).into_owned(), left_out })
 }
 
-fn told(events: &[Event]) -> Vec<Told> {
+fn event_texts(events: &[Event]) -> Vec<EventText> {
     let told =
-        |event: &Event| Told { seq: event.seq, at: event.at, kind: kind(event), what: describe(event) };
+        |event: &Event| EventText { seq: event.seq, at: event.at, kind: kind(event), what: describe(event) };
     events.iter().take(EVENTS_MAX).map(told).collect()
 }
 
-fn diagnoses(report: &Report, events: &[Event], name: &str) -> Vec<(StepId, String)> {
+fn diagnoses(report: &RunReport, events: &[Event], name: &str) -> Vec<(StepId, String)> {
     let stuck = report.story.steps.iter().filter(|step| matches!(step.end, Some(StepEnd::Stuck(_))));
     let page = |step: &StepId| Some((step.clone(), diagnosis(events, step, name)?.remove("diagnosis.md")?));
     stuck.filter_map(|step| page(&step.id)).collect()

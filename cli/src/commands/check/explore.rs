@@ -1,16 +1,16 @@
 //! `unstuck check --explore`: prints the maximum cost and the possible ends of the loops of a workflow.
 
-use unstuck_app::workflows::{Checked, Exploration, Placed};
-use unstuck_core::duration::spoken;
+use unstuck_app::workflows::{CheckedWorkflow, Exploration, LocatedConflict};
+use unstuck_core::duration::format_duration;
 use unstuck_core::id::Stage;
 use unstuck_core::plural::count;
-use unstuck_replay::{End, Explored};
+use unstuck_replay::{ReachableEnd, StepExploration};
 
 use crate::error::Result;
-use crate::{exit, text};
+use crate::{exit, format};
 
 /// Prints the limits and the possible ends of each step.
-pub fn explore(checked: &Checked, json: bool) -> Result {
+pub fn explore(checked: &CheckedWorkflow, json: bool) -> Result {
     let exploration = checked.explore();
     if json {
         crate::output::print_json(&exploration);
@@ -26,23 +26,23 @@ fn print(exploration: &Exploration) {
         println!("\n{}", step.step);
         print_step(step);
     }
-    let calls = exploration.steps.iter().fold(0_u64, |sum, it| sum.saturating_add(it.worst.worker_calls));
+    let calls = exploration.steps.iter().fold(0_u64, |sum, step| sum.saturating_add(step.worst.worker_calls));
     println!(
         "\n{}",
-        text::wrap(
+        format::wrap(
             &format!("all steps: at most {}; {}", count(calls, "worker call"), exploration.cost),
-            text::width(),
+            format::width(),
             2
         )
     );
-    for Placed { line, key, what } in &exploration.contradictions {
+    for LocatedConflict { line, key, what } in &exploration.contradictions {
         let place =
             line.map_or_else(|| exploration.file.clone(), |line| format!("{}:{line}", exploration.file));
         println!("warning: {place}: {key}: {what}");
     }
 }
 
-fn print_step(step: &Explored) {
+fn print_step(step: &StepExploration) {
     let worst = &step.worst;
     let mut parts = vec![count(worst.iterations, "iteration"), count(worst.worker_calls, "worker call")];
     if worst.checks > 0 {
@@ -51,7 +51,7 @@ fn print_step(step: &Explored) {
     if worst.command_runs > 0 {
         parts.push(count(worst.command_runs, "command run"));
     }
-    parts.push(spoken(worst.wall_time_ms));
+    parts.push(format_duration(worst.wall_time_ms));
     say("at most", &parts.join(", "));
     say("workers in", &stages(&step.stages));
     if !step.unreached_stages.is_empty() {
@@ -76,7 +76,7 @@ fn print_step(step: &Explored) {
 
 fn say(what: &str, text: &str) {
     const INDENT: usize = 13;
-    println!("  {what:<10} {}", text::wrap(text, text::width(), INDENT));
+    println!("  {what:<10} {}", format::wrap(text, format::width(), INDENT));
 }
 
 fn stages(stages: &[Stage]) -> String {
@@ -85,7 +85,7 @@ fn stages(stages: &[Stage]) -> String {
 }
 
 /// Says how it ends, and what leads there; what repeats is counted.
-fn sentence(end: &End) -> String {
+fn sentence(end: &ReachableEnd) -> String {
     let mut runs: Vec<(&str, u32)> = Vec::new();
     for letter in &end.history {
         match runs.last_mut() {

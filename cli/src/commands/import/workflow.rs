@@ -4,49 +4,52 @@ use std::path::Path;
 
 use serde_json::json;
 use unstuck_app::branches;
-use unstuck_app::loop_file::{self, ImportNote, Imported, Kind, Written};
-use unstuck_core::text::shell::quoted;
+use unstuck_app::loop_file::{self, ImportKind, ImportNote, ImportedWorkflow, LoopImport};
+use unstuck_core::text::shell::quote_word;
 
-use super::Args;
-use crate::args::Global;
 use crate::error::Result;
 use crate::exit;
 
 /// Writes the workflow, and says what is in it and what is not.
-pub fn import(global: &Global, args: &Args) -> Result {
-    let workspace = global.place().directory()?;
-    let written = loop_file::import(&workspace, &args.file, args.with.as_deref(), args.output.as_deref())?;
-    let Written { path, imported, out } = &written;
+pub fn import(
+    workspace: &Path,
+    file: &Path,
+    with: Option<&str>,
+    out: Option<&Path>,
+    is_json: bool,
+) -> Result {
+    let written = loop_file::import(workspace, file, with, out)?;
+    let LoopImport { path, imported, out } = &written;
     let is_output = out.as_deref() == Some(Path::new("-"));
-    if args.json {
-        let Imported { kind, workflow, carried, left } = imported;
+    if is_json {
+        let ImportedWorkflow { kind, workflow, carried, left } = imported;
         let out = out.as_ref().filter(|_| !is_output).map(|out| out.display().to_string());
         let whole = json!({"kind": kind, "file": path, "out": out, "carried": carried, "left": left, "workflow": workflow});
         crate::output::print_json(&whole);
     } else if is_output {
         print!("{}", imported.workflow);
-        eprint!("{}", told(path, imported, None, &workspace));
+        eprint!("{}", import_report(path, imported, None, workspace));
     } else {
-        print!("{}", told(path, imported, out.as_deref(), &workspace));
+        print!("{}", import_report(path, imported, out.as_deref(), workspace));
     }
     Ok(exit::OK)
 }
 
 /// Says what became of a file.
-fn told(path: &str, imported: &Imported, out: Option<&Path>, workspace: &Path) -> String {
+fn import_report(path: &str, imported: &ImportedWorkflow, out: Option<&Path>, workspace: &Path) -> String {
     let list = |title: &str, remarks: &[ImportNote]| -> String {
         let lines: String = remarks.iter().map(|remark| format!("  {remark}\n")).collect();
         if lines.is_empty() { lines } else { format!("\n{title}:\n{lines}") }
     };
     let head = match (imported.kind, out) {
-        (Kind::Workflow, _) => format!("{path} is a workflow: it runs as it is\n"),
+        (ImportKind::Workflow, _) => format!("{path} is a workflow: it runs as it is\n"),
         (kind, Some(out)) => format!("{path} is {kind}; wrote {}\n", out.display()),
         (kind, None) => format!("{path} is {kind}\n"),
     };
     let file = out.map(|out| out.display().to_string());
-    let file = file.or_else(|| (imported.kind == Kind::Workflow).then(|| path.to_owned()));
+    let file = file.or_else(|| (imported.kind == ImportKind::Workflow).then(|| path.to_owned()));
     let next = file.map(|file| {
-        let (file, needed) = (quoted(&file), branches::needed(workspace));
+        let (file, needed) = (quote_word(&file), branches::required_option(workspace));
         format!("\nnext: unstuck check {file}, then unstuck run {file}{needed}\n")
     });
     let carried = list("carried over", &imported.carried);

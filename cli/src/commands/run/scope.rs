@@ -1,6 +1,6 @@
 //! The options of `unstuck run` about the scope and the baseline.
 
-use unstuck_app::goal::Scope;
+use unstuck_app::goal::ScopeOptions;
 use unstuck_app::paths;
 use unstuck_core::workflow::Baseline;
 
@@ -26,7 +26,7 @@ pub(super) struct ScopeArgs {
     #[arg(long)]
     revert_out_of_scope: bool,
     /// Agent to ask once for a diagnosis before the run ends as stuck: a client or a command line.
-    #[arg(long, value_name = "WORKER", value_parser = args::words)]
+    #[arg(long, value_name = "WORKER", value_parser = args::non_blank)]
     diagnose_with: Option<String>,
 }
 
@@ -45,8 +45,8 @@ impl ScopeArgs {
     }
 
     /// Returns the same for the use case.
-    pub(super) fn scope(&self) -> Scope {
-        Scope {
+    pub(super) fn scope(&self) -> ScopeOptions {
+        ScopeOptions {
             allowed_paths: self.allowed_paths.clone(),
             protected_paths: self.protected_paths.clone(),
             max_files: self.max_files,

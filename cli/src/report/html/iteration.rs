@@ -1,10 +1,10 @@
 //! HTML of one iteration: verdict, reasons, evidence, difference, prompts and answers.
 
 use maud::{Markup, html};
-use unstuck_app::report::changes::{Changes, FileChange};
+use unstuck_app::report::changes::{FileChange, SnapshotChanges};
 
-use super::{Page, Row, event, evidence};
-use crate::text;
+use super::{IterationRow, ReportData, event, evidence};
+use crate::format;
 
 /// Maximum number of files that are named; the others are counted.
 const FILES_MAX: usize = 100;
@@ -12,7 +12,7 @@ const FILES_MAX: usize = 100;
 const FAILURES_MAX: usize = 30;
 
 /// Returns the name that leads to an iteration.
-pub fn anchor(row: &Row<'_>) -> String {
+pub fn anchor(row: &IterationRow<'_>) -> String {
     // The name of a step may hold anything.
     let step: String = row
         .step
@@ -28,28 +28,28 @@ pub fn anchor(row: &Row<'_>) -> String {
 }
 
 /// Renders an iteration.
-pub fn part(page: &Page, row: &Row<'_>) -> Markup {
+pub fn part(page: &ReportData, row: &IterationRow<'_>) -> Markup {
     html! {
         details id=(anchor(row)) {
             summary {
                 h4 { (row.step.id) " #" (row.story.iteration) }
-                " " (row.judged()) " · " (row.time()) " · " (row.diff()) " · failures " (row.failures())
+                " " (row.verdict_text()) " · " (row.time()) " · " (row.diff()) " · failures " (row.failures())
             }
             (verdict(page, row))
             (failures(row))
             (difference(row))
-            (said(page, row))
+            (message_block(page, row))
         }
     }
 }
 
-fn verdict(page: &Page, row: &Row<'_>) -> Markup {
+fn verdict(page: &ReportData, row: &IterationRow<'_>) -> Markup {
     let evidence_of = row.report.map_or(&[][..], |report| &report.evidence);
     let claimed = row.report.and_then(|report| report.claimed);
     let lines = row.story.reasons.iter().chain(&row.story.problems);
     html! {
         p {
-            "Judged " strong { (row.judged()) }
+            "Judged " strong { (row.verdict_text()) }
             @if let Some(source) = row.story.source { " by " (source) }
             @if let Some(claim) = claimed { ", although the claim was " (claim.in_words()) "," }
             @if let Some(seq) = row.story.verdict { " in " (event(page, seq)) }
@@ -62,7 +62,7 @@ fn verdict(page: &Page, row: &Row<'_>) -> Markup {
     }
 }
 
-fn failures(row: &Row<'_>) -> Markup {
+fn failures(row: &IterationRow<'_>) -> Markup {
     let all = row.story.commands.iter().flat_map(|command| &command.failures);
     let more = row.story.failed().unwrap_or(0).saturating_sub(FAILURES_MAX as u64);
     html! {
@@ -82,7 +82,7 @@ fn failures(row: &Row<'_>) -> Markup {
     }
 }
 
-fn difference(row: &Row<'_>) -> Markup {
+fn difference(row: &IterationRow<'_>) -> Markup {
     let Some(changes) = row.changes else {
         return html! { h5 { "What it changed" } p { (row.diff()) " (its snapshots are not here)" } };
     };
@@ -94,7 +94,7 @@ fn difference(row: &Row<'_>) -> Markup {
                 thead { tr { @for head in ["file", "added", "removed", ""] { th scope="col" { (head) } } } }
                 tbody { @for file in changes.files.iter().take(FILES_MAX) { (of_file(file)) } }
             }
-            @if more > 0 { p { "and " (text::count(more, "more file")) } }
+            @if more > 0 { p { "and " (format::count(more, "more file")) } }
             details {
                 summary { "the difference" }
                 pre class="diff" { @for line in changes.text.lines() { (of_line(line)) "\n" } }
@@ -125,15 +125,15 @@ fn of_line(line: &str) -> Markup {
     html! { span class=(class) { (line) } }
 }
 
-fn cut(changes: &Changes) -> Markup {
+fn cut(changes: &SnapshotChanges) -> Markup {
     html! {
         @if changes.lines_left_out > 0 {
-            p class="small" { "Cut here: " (text::count(changes.lines_left_out, "line")) " left out." }
+            p class="small" { "Cut here: " (format::count(changes.lines_left_out, "line")) " left out." }
         }
     }
 }
 
-fn said(page: &Page, row: &Row<'_>) -> Markup {
+fn message_block(page: &ReportData, row: &IterationRow<'_>) -> Markup {
     let Some(report) = row.report else { return html! {} };
     html! {
         @for asked in &report.asked {

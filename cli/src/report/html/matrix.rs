@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 use unstuck_core::id::Iteration;
-use unstuck_replay::report::{Column, History, Mark, Survivor};
+use unstuck_replay::report::{CellState, FailureMatrix, MatrixColumn, MatrixRow};
 
+use crate::format;
 use crate::report::ends;
-use crate::text;
 
 /// Widths and heights of the picture, in SVG units.
 const NAMES: usize = 330;
@@ -21,7 +21,7 @@ const ROWS_MAX: usize = 100;
 const COLUMNS_MAX: usize = 200;
 
 /// Draws the failures of a step over its iterations; nothing where nothing has failed.
-pub fn part(history: &History) -> Markup {
+pub fn part(history: &FailureMatrix) -> Markup {
     if history.rows.is_empty() {
         return html! {};
     }
@@ -35,7 +35,7 @@ pub fn part(history: &History) -> Markup {
         p class="small" {
             "Filled: fails. + fails, and did not before. ~ fails at times. ? not known. Empty: does not fail. "
             "Ordered by how long each survived; b is the look before the work began."
-            @if fewer_rows > 0 { " " (text::count(fewer_rows, "more failure")) " left out." }
+            @if fewer_rows > 0 { " " (format::count(fewer_rows, "more failure")) " left out." }
             @if fewer_columns > 0 { " After the first look, " (fewer_columns) " are left out." }
         }
         details {
@@ -45,7 +45,7 @@ pub fn part(history: &History) -> Markup {
     }
 }
 
-fn picture(rows: &[Survivor], columns: &[&Column]) -> Markup {
+fn picture(rows: &[MatrixRow], columns: &[&MatrixColumn]) -> Markup {
     let (width, bottom) = (NAMES + CELL * columns.len() + 10, TOP + CELL * rows.len());
     let height = bottom + BOTTOM;
     html! {
@@ -53,13 +53,13 @@ fn picture(rows: &[Survivor], columns: &[&Column]) -> Markup {
             aria-label="Which failure was there in which iteration" {
             title { "Which failure was there in which iteration" }
             @for (at, column) in columns.iter().enumerate() { (head(column, NAMES + CELL * at, bottom)) }
-            @for (at, row) in rows.iter().enumerate() { (drawn(row, columns, TOP + CELL * at)) }
+            @for (at, row) in rows.iter().enumerate() { (draw(row, columns, TOP + CELL * at)) }
         }
     }
 }
 
 /// The number of a look above, and the stage that it led to beneath.
-fn head(column: &Column, x: usize, bottom: usize) -> Markup {
+fn head(column: &MatrixColumn, x: usize, bottom: usize) -> Markup {
     let middle = x + CELL / 2;
     html! {
         text x=(middle) y=(TOP - 6) text-anchor="middle" { (number(column)) }
@@ -73,20 +73,20 @@ fn head(column: &Column, x: usize, bottom: usize) -> Markup {
     }
 }
 
-fn drawn(row: &Survivor, columns: &[&Column], y: usize) -> Markup {
+fn draw(row: &MatrixRow, columns: &[&MatrixColumn], y: usize) -> Markup {
     html! {
         text x="0" y=(y + 13) {
-            (text::cut(&row.name, NAME_MAX))
+            (format::cut(&row.name, NAME_MAX))
             title { (row.name) "\n" (row.fingerprint) "\n" (row.message.trim()) }
         }
         rect class="cell absent" x=(NAMES) y=(y + 1) width=(CELL * columns.len()) height=(CELL - 2) {}
         @for (at, (mark, column)) in ends(&row.marks, 1, COLUMNS_MAX).into_iter().zip(columns).enumerate() {
-            @if *mark != Mark::Absent { (cell(row, *mark, column, NAMES + CELL * at, y)) }
+            @if *mark != CellState::Absent { (cell(row, *mark, column, NAMES + CELL * at, y)) }
         }
     }
 }
 
-fn cell(row: &Survivor, mark: Mark, column: &Column, x: usize, y: usize) -> Markup {
+fn cell(row: &MatrixRow, mark: CellState, column: &MatrixColumn, x: usize, y: usize) -> Markup {
     let inner = CELL - 2;
     let when = match column.iteration {
         Iteration::BASELINE => "before the work began".to_owned(),
@@ -94,7 +94,7 @@ fn cell(row: &Survivor, mark: Mark, column: &Column, x: usize, y: usize) -> Mark
     };
     html! {
         g {
-            title { (text::cut(&row.name, NAME_MAX)) " " (says(mark)) " " (when) " (event " (column.event) ")" }
+            title { (format::cut(&row.name, NAME_MAX)) " " (says(mark)) " " (when) " (event " (column.event) ")" }
             rect class=(format!("cell {}", class(mark))) x=(x + 1) y=(y + 1) width=(inner) height=(inner) {}
             @if !sign(mark).is_empty() {
                 text class="sign" x=(x + CELL / 2) y=(y + 13) text-anchor="middle" { (sign(mark)) }
@@ -103,7 +103,7 @@ fn cell(row: &Survivor, mark: Mark, column: &Column, x: usize, y: usize) -> Mark
     }
 }
 
-fn table(rows: &[Survivor], columns: &[&Column]) -> Markup {
+fn table(rows: &[MatrixRow], columns: &[&MatrixColumn]) -> Markup {
     html! {
         table {
             thead {
@@ -117,7 +117,7 @@ fn table(rows: &[Survivor], columns: &[&Column]) -> Markup {
                     tr {
                         th scope="row" { (row.name) }
                         @for mark in ends(&row.marks, 1, COLUMNS_MAX) {
-                            td { @if *mark == Mark::Absent { "–" } @else { (says(*mark)) } }
+                            td { @if *mark == CellState::Absent { "–" } @else { (says(*mark)) } }
                         }
                     }
                 }
@@ -126,38 +126,38 @@ fn table(rows: &[Survivor], columns: &[&Column]) -> Markup {
     }
 }
 
-fn number(column: &Column) -> String {
+fn number(column: &MatrixColumn) -> String {
     match column.iteration {
         Iteration::BASELINE => "b".to_owned(),
         iteration => iteration.to_string(),
     }
 }
 
-fn says(mark: Mark) -> &'static str {
+fn says(mark: CellState) -> &'static str {
     match mark {
-        Mark::Failing => "fails",
-        Mark::New => "fails, new",
-        Mark::Flaky => "fails at times",
-        Mark::Absent => "does not fail",
-        Mark::Unknown => "not known",
+        CellState::Failing => "fails",
+        CellState::New => "fails, new",
+        CellState::Flaky => "fails at times",
+        CellState::Absent => "does not fail",
+        CellState::Unknown => "not known",
     }
 }
 
-fn class(mark: Mark) -> &'static str {
+fn class(mark: CellState) -> &'static str {
     match mark {
-        Mark::Failing => "failing",
-        Mark::New => "failing new",
-        Mark::Flaky => "flaky",
-        Mark::Absent => "absent",
-        Mark::Unknown => "unknown",
+        CellState::Failing => "failing",
+        CellState::New => "failing new",
+        CellState::Flaky => "flaky",
+        CellState::Absent => "absent",
+        CellState::Unknown => "unknown",
     }
 }
 
-fn sign(mark: Mark) -> &'static str {
+fn sign(mark: CellState) -> &'static str {
     match mark {
-        Mark::New => "+",
-        Mark::Flaky => "~",
-        Mark::Unknown => "?",
-        Mark::Failing | Mark::Absent => "",
+        CellState::New => "+",
+        CellState::Flaky => "~",
+        CellState::Unknown => "?",
+        CellState::Failing | CellState::Absent => "",
     }
 }

@@ -8,13 +8,13 @@ mod timeline;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use unstuck_core::id::Seq;
-use unstuck_replay::StepStory;
+use unstuck_replay::StepSummary;
 use unstuck_replay::report::StepReport;
 
-use unstuck_app::report::Told;
+use unstuck_app::report::EventText;
 
-use super::{Page, Row, outcome, rows};
-use crate::text;
+use super::{IterationRow, ReportData, outcome, rows};
+use crate::format;
 
 /// Content security policy: the file loads nothing, and has only inline styles.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
@@ -26,7 +26,7 @@ const ITERATIONS_MAX: usize = 200;
 const EVENT_MAX: usize = 500;
 
 /// Returns the file.
-pub fn html(page: &Page) -> String {
+pub fn html(page: &ReportData) -> String {
     let (word, sentence) = outcome(page);
     let story = &page.report.story;
     let body = html! {
@@ -57,11 +57,11 @@ pub fn html(page: &Page) -> String {
         }
     };
     // Text from workers and tools can contain characters that are not allowed in HTML.
-    text::plain(&body.into_string())
+    format::sanitize(&body.into_string())
 }
 
 /// Returns the class of the color. The word next to it has the same meaning.
-fn tone(page: &Page) -> &'static str {
+fn tone(page: &ReportData) -> &'static str {
     use unstuck_core::event::RunOutcome::{Blocked, Complete, Interrupted};
     match page.report.story.outcome {
         Some(Complete) => "good",
@@ -70,20 +70,20 @@ fn tone(page: &Page) -> &'static str {
     }
 }
 
-fn facts(page: &Page) -> Markup {
+fn facts(page: &ReportData) -> Markup {
     let story = &page.report.story;
     let run = story.run.as_ref().map_or("", |run| run.as_str());
     html! {
         dl {
             dt { "run" } dd { code { (run) } }
             dt { "workspace" } dd { code { (story.workspace) } }
-            dt { "started" } dd { (text::moment(story.started_at)) " UTC" }
-            dt { "last event" } dd { (text::moment(story.last_at)) " UTC, event " (story.last_seq) }
+            dt { "started" } dd { (format::timestamp(story.started_at)) " UTC" }
+            dt { "last event" } dd { (format::timestamp(story.last_at)) " UTC, event " (story.last_seq) }
         }
     }
 }
 
-fn next(page: &Page) -> Markup {
+fn next(page: &ReportData) -> Markup {
     html! {
         section {
             h2 { "What to type next" }
@@ -97,8 +97,8 @@ fn next(page: &Page) -> Markup {
     }
 }
 
-fn of_step(page: &Page, step: &StepStory, report: &StepReport) -> Markup {
-    let rows: Vec<Row<'_>> = rows(page, step, report).collect();
+fn of_step(page: &ReportData, step: &StepSummary, report: &StepReport) -> Markup {
+    let rows: Vec<IterationRow<'_>> = rows(page, step, report).collect();
     let left_out = rows.len().saturating_sub(ITERATIONS_MAX);
     let open = if rows.is_empty() { "not begun" } else { "not finished" };
     html! {
@@ -109,7 +109,7 @@ fn of_step(page: &Page, step: &StepStory, report: &StepReport) -> Markup {
                 @if let Some(seq) = report.ended { " (" (event(page, seq)) ")" }
                 @if !report.evidence.is_empty() { ", because of " (evidence(page, &report.evidence)) }
                 "."
-                @if step.has_loop { " At most " (text::count(step.max_iterations, "iteration")) "." }
+                @if step.has_loop { " At most " (format::count(step.max_iterations, "iteration")) "." }
             }
             @if !rows.is_empty() { (table(page, &rows)) }
             (matrix::part(&report.history))
@@ -121,7 +121,7 @@ fn of_step(page: &Page, step: &StepStory, report: &StepReport) -> Markup {
     }
 }
 
-fn table(page: &Page, rows: &[Row<'_>]) -> Markup {
+fn table(page: &ReportData, rows: &[IterationRow<'_>]) -> Markup {
     let heads =
         ["iteration", "time", "cost", "tokens", "diff", "failures", "stage", "verdict", "reason", "event"];
     html! {
@@ -139,7 +139,7 @@ fn table(page: &Page, rows: &[Row<'_>]) -> Markup {
                             td { (row.diff()) }
                             td { (row.failures()) }
                             td { (row.stage()) }
-                            td { (row.judged()) }
+                            td { (row.verdict_text()) }
                             td { (row.story.why().unwrap_or_default()) }
                             td { @if let Some(seq) = row.story.verdict { (event(page, seq)) } }
                         }
@@ -151,15 +151,15 @@ fn table(page: &Page, rows: &[Row<'_>]) -> Markup {
     }
 }
 
-fn stages(page: &Page, report: &StepReport) -> Markup {
+fn stages(page: &ReportData, report: &StepReport) -> Markup {
     html! {
         @if !report.raised.is_empty() {
             h3 { "Changes of strategy" }
             ul {
-                @for it in &report.raised {
+                @for escalation in &report.raised {
                     li {
-                        "after #" (it.iteration) ": " (it.cause) " (" (it.count) " times), stage " (it.from) " to "
-                        (it.to) " (" (event(page, it.event)) ")"
+                        "after #" (escalation.iteration) ": " (escalation.cause) " (" (escalation.count) " times), stage " (escalation.from) " to "
+                        (escalation.to) " (" (event(page, escalation.event)) ")"
                     }
                 }
             }
@@ -167,7 +167,7 @@ fn stages(page: &Page, report: &StepReport) -> Markup {
     }
 }
 
-fn diagnoses(page: &Page) -> Markup {
+fn diagnoses(page: &ReportData) -> Markup {
     html! {
         @for (step, text) in &page.diagnoses {
             section {
@@ -178,7 +178,7 @@ fn diagnoses(page: &Page) -> Markup {
     }
 }
 
-fn notes(page: &Page) -> Markup {
+fn notes(page: &ReportData) -> Markup {
     let story = &page.report.story;
     html! {
         @if !story.notes.is_empty() || !page.lacks.is_empty() {
@@ -193,16 +193,16 @@ fn notes(page: &Page) -> Markup {
     }
 }
 
-fn events(page: &Page) -> Markup {
+fn events(page: &ReportData) -> Markup {
     let shown = u64::try_from(page.events.len()).unwrap_or(u64::MAX);
     let more = page.report.story.last_seq.0.saturating_sub(shown);
-    let row = |told: &Told| {
+    let row = |told: &EventText| {
         html! {
             tr id=(format!("event-{}", told.seq)) {
                 th scope="row" { (told.seq) }
-                td { (text::moment(told.at)) }
+                td { (format::timestamp(told.at)) }
                 td { code { (told.kind) } }
-                td { (text::cut(&told.what, EVENT_MAX)) }
+                td { (format::cut(&told.what, EVENT_MAX)) }
             }
         }
     };
@@ -224,14 +224,14 @@ fn events(page: &Page) -> Markup {
 }
 
 /// Names an event, and leads to it where it is shown.
-fn event(page: &Page, seq: Seq) -> Markup {
+fn event(page: &ReportData, seq: Seq) -> Markup {
     let is_shown = page.events.last().is_some_and(|last| seq <= last.seq);
     html! {
         @if is_shown { a href=(format!("#event-{seq}")) { "event " (seq) } } @else { "event " (seq) }
     }
 }
 
-fn evidence(page: &Page, events: &[Seq]) -> Markup {
+fn evidence(page: &ReportData, events: &[Seq]) -> Markup {
     html! {
         @for (at, seq) in events.iter().enumerate() {
             @if at > 0 { ", " }
@@ -258,14 +258,16 @@ mod tests {
         loop {
             match reader.read_event().expect("the markup is well formed") {
                 Piece::Start(tag) => {
-                    tag.attributes().for_each(|it| harmless(&it.expect("a name and a value")));
+                    tag.attributes().for_each(|attribute| harmless(&attribute.expect("a name and a value")));
                     all.push(tag.name().as_ref().to_owned());
                     if tag.name().as_ref() != "meta" {
                         open.push(tag.name().as_ref().to_owned());
                     }
                 }
                 Piece::End(tag) => assert_eq!(open.pop().as_deref(), Some(tag.name().as_ref())),
-                Piece::GeneralRef(it) => assert!(["lt", "gt", "amp", "quot"].contains(&&*it), "{it:?}"),
+                Piece::GeneralRef(reference) => {
+                    assert!(["lt", "gt", "amp", "quot"].contains(&&*reference), "{reference:?}")
+                }
                 Piece::Eof => break,
                 _ => {}
             }

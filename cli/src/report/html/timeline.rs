@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 use unstuck_core::id::{Iteration, Millis, StepId, Timestamp};
-use unstuck_replay::report::{Activity, Report, Span};
+use unstuck_replay::report::{Activity, RunReport, Span};
 
-use super::Page;
-use crate::text;
+use super::ReportData;
+use crate::format;
 
 /// Widths and heights of the picture, in SVG units.
 const WIDTH: f64 = 900.0;
@@ -34,7 +34,7 @@ struct Scale {
 }
 
 /// Draws the run over time.
-pub fn section(page: &Page) -> Markup {
+pub fn section(page: &ReportData) -> Markup {
     let lanes = lanes(&page.report);
     if lanes.is_empty() {
         return html! {};
@@ -57,21 +57,21 @@ pub fn section(page: &Page) -> Markup {
                     aria-label="When each iteration worked, checked and waited" {
                     title { "When each iteration worked, checked and waited" }
                     @for tick in 0..=TICKS { (mark(&scale, tick, height)) }
-                    @for (at, lane) in lanes.iter().enumerate() { (drawn(&scale, lane, TOP + LANE * at as f64)) }
+                    @for (at, lane) in lanes.iter().enumerate() { (draw(&scale, lane, TOP + LANE * at as f64)) }
                 }
             }
             p class="small legend" {
                 span class="key work" {} " work " span class="key check" {} " check " span class="key wait" {} " wait. "
-                "A dashed bar has no recorded end. The scale begins at " (text::moment(from)) " UTC."
+                "A dashed bar has no recorded end. The scale begins at " (format::timestamp(from)) " UTC."
             }
         }
     }
 }
 
-fn lanes(report: &Report) -> Vec<Lane<'_>> {
+fn lanes(report: &RunReport) -> Vec<Lane<'_>> {
     let steps = report.steps();
     let all = steps.flat_map(|(step, report)| {
-        report.iterations.iter().map(|(iteration, it)| (&step.id, *iteration, it.spans.as_slice()))
+        report.iterations.iter().map(|(iteration, report)| (&step.id, *iteration, report.spans.as_slice()))
     });
     let all = all.filter(|(_, _, spans)| !spans.is_empty());
     all.map(|(step, iteration, spans)| Lane { step, iteration, spans }).collect()
@@ -90,21 +90,21 @@ fn mark(scale: &Scale, tick: u32, height: f64) -> Markup {
     let x = format!("{:.1}", scale.x(Timestamp(scale.from.0 + after.0)));
     html! {
         line class="scale" x1=(x) y1=(TOP - 4.0) x2=(x) y2=(height) {}
-        text x=(x) y="12" text-anchor="middle" { (text::span(after)) }
+        text x=(x) y="12" text-anchor="middle" { (format::duration(after)) }
     }
 }
 
-fn drawn(scale: &Scale, lane: &Lane<'_>, y: f64) -> Markup {
+fn draw(scale: &Scale, lane: &Lane<'_>, y: f64) -> Markup {
     let name = name(lane);
     html! {
-        text x="0" y=(y + BAR) { (text::cut(&name, 19)) }
+        text x="0" y=(y + BAR) { (format::cut(&name, 19)) }
         @for span in lane.spans {
             @let (from, to) = (scale.x(span.from), scale.x(span.to));
             @let class = if span.ended { word(span.activity).to_owned() } else { format!("{} lost", word(span.activity)) };
             rect class=(class) x=(format!("{from:.1}")) y=(y + 2.0) width=(format!("{:.1}", (to - from).max(BAR_MIN))) height=(BAR) {
                 title {
-                    (name) ": " (word(span.activity)) ", " (text::span(span.to.since(span.from))) " from "
-                    (text::moment(span.from)) " UTC, event " (span.event)
+                    (name) ": " (word(span.activity)) ", " (format::duration(span.to.since(span.from))) " from "
+                    (format::timestamp(span.from)) " UTC, event " (span.event)
                     @if !span.ended { ", its end was not recorded" }
                 }
             }

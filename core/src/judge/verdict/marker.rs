@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::text::lines::{Line, line_above};
+use crate::text::lines::{TextLine, line_above};
 use crate::text::pattern::regex;
-use crate::text::undress::undress;
+use crate::text::strip_markup::strip_markup;
 
 /// The class of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,41 +22,41 @@ pub(super) enum Class<'a> {
 
 /// The result for all lines of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said<'a> {
+pub(super) enum Marking<'a> {
     Nothing,
     Complete,
     /// The line, and its reason, or nothing.
-    Incomplete(Line<'a>, &'a str),
+    Incomplete(TextLine<'a>, &'a str),
     /// The line that has more in it than a verdict, or follows an unfinished line.
-    Unclear(Line<'a>),
+    Unclear(TextLine<'a>),
 }
 
 /// Reads the lines of a text. A COMPLETE counts in the last line, of a file also in the first, where it is labelled or what is
 /// above it is closed; one line that says otherwise, or is unclear, takes it back.
-pub(super) fn read<'a>(lines: &[Line<'a>], is_file: bool) -> Said<'a> {
+pub(super) fn read<'a>(lines: &[TextLine<'a>], is_file: bool) -> Marking<'a> {
     let said: Vec<(usize, Class<'_>)> = (0..lines.len())
         .map(|at| (at, classify(lines[at].text)))
         .filter(|(_, class)| *class != Class::Blank)
         .collect();
     let find = |wanted: fn(&Class<'_>) -> bool| said.iter().rfind(|(_, class)| wanted(class));
-    if let Some((at, Class::Incomplete(reason))) = find(|it| matches!(it, Class::Incomplete(_))) {
-        return Said::Incomplete(lines[*at], reason);
+    if let Some((at, Class::Incomplete(reason))) = find(|class| matches!(class, Class::Incomplete(_))) {
+        return Marking::Incomplete(lines[*at], reason);
     }
-    if let Some((at, _)) = find(|it| *it == Class::Unclear) {
-        return Said::Unclear(lines[*at]);
+    if let Some((at, _)) = find(|class| *class == Class::Unclear) {
+        return Marking::Unclear(lines[*at]);
     }
     let last = said.last().map(|(at, _)| *at);
-    let heads_a_block = |at: usize| Some(at) != last && HEADING.is_match(undress(lines[at].text));
+    let heads_a_block = |at: usize| Some(at) != last && HEADING.is_match(strip_markup(lines[at].text));
     let stands = |(at, class): &&(usize, Class<'_>)| {
-        let is_labelled = || LABEL.is_match(undress(lines[*at].text));
+        let is_labelled = || LABEL.is_match(strip_markup(lines[*at].text));
         *class == Class::Complete && !heads_a_block(*at) && (is_labelled() || is_closed_above(lines, *at))
     };
     if said.last().into_iter().chain(said.first().filter(|_| is_file)).any(|line| stands(&line)) {
-        return Said::Complete;
+        return Marking::Complete;
     }
     let in_sentence = || lines.iter().rfind(|line| line.text.contains("COMPLETE"));
-    let unclear = find(|it| *it == Class::Complete).map(|(at, _)| &lines[*at]).or_else(in_sentence);
-    unclear.map_or(Said::Nothing, |line| Said::Unclear(*line))
+    let unclear = find(|class| *class == Class::Complete).map(|(at, _)| &lines[*at]).or_else(in_sentence);
+    unclear.map_or(Marking::Nothing, |line| Marking::Unclear(*line))
 }
 
 /// A label and what follows it.
@@ -95,12 +95,12 @@ fn classify(line: &str) -> Class<'_> {
     if line.trim_start().starts_with('{') {
         return Class::Text;
     }
-    let plain = undress(line);
+    let plain = strip_markup(line);
     if plain.is_empty() {
         return Class::Blank;
     }
     let label = LABEL.captures(plain).and_then(|found| found.get(1)).map(|behind| behind.start());
-    let body = label.map_or(plain, |behind| undress(&plain[behind..]));
+    let body = label.map_or(plain, |behind| strip_markup(&plain[behind..]));
     match words(body).as_str() {
         "complete" | "completed" | "pass" | "passed" => {
             let is_item = ITEM.is_match(line) && !CAPITALS.is_match(line);
@@ -113,7 +113,7 @@ fn classify(line: &str) -> Class<'_> {
         "incomplete" | "fail" | "failed" | "failure" | "not complete" => return Class::Incomplete(""),
         _ => {}
     }
-    let reason = |it: regex::Match<'_>| &body[it.start()..];
+    let reason = |rest: regex::Match<'_>| &body[rest.start()..];
     if let Some(reason) = REASON.captures(body).and_then(|found| found.get(1)).map(reason) {
         return Class::Incomplete(reason);
     }
@@ -127,7 +127,7 @@ fn classify(line: &str) -> Class<'_> {
 
 /// Returns whether the text above a line is finished: there is none, or it is a verdict, a label, or ends like a sentence or a
 /// heading.
-pub(super) fn is_closed_above(lines: &[Line<'_>], at: usize) -> bool {
+pub(super) fn is_closed_above(lines: &[TextLine<'_>], at: usize) -> bool {
     const ENDS: &[char] = &[
         '.', '!', '?', '。', '！', '？', ')', ']', '}', '`', '"', '\'', '>', '*', '_', '|', '~', '✓', '✔',
         '✅', '🎉', '☑', '=', '-',
@@ -140,7 +140,7 @@ pub(super) fn is_closed_above(lines: &[Line<'_>], at: usize) -> bool {
 
 /// Tells whether a text is a label alone: `Verdict:`.
 pub(super) fn is_label(text: &str) -> bool {
-    BARE_LABEL.is_match(undress(&format!("{text} X")))
+    BARE_LABEL.is_match(strip_markup(&format!("{text} X")))
 }
 
 /// Returns the words of a value in small letters, with one blank between them, without a final full stop.

@@ -15,17 +15,17 @@ mod resolution;
 
 use serde::de::IgnoredAny;
 
-use self::marker::Said;
+use self::marker::Marking;
 use self::object::Verdict;
 use crate::evidence::{Bytes, CheckIdMatch, Decision, DecisionFile, DecisionSource, Refusal};
-use crate::prompt_echo::Echo;
+use crate::prompt_echo::PromptEcho;
 use crate::text::decode::{Decoded, decode};
-use crate::text::lines::{Line, line_above, line_of};
-use crate::text::undress::{visible, without_asides};
+use crate::text::lines::{TextLine, line_above, line_of};
+use crate::text::strip_markup::{visible, without_asides};
 
 pub use self::problem::VerdictProblem;
 pub use self::resolution::Resolution;
-use self::resolution::{in_quotes, undecided};
+use self::resolution::{no_decision, quotation};
 
 /// Size of a decision file, in bytes, at most. A larger one is refused.
 pub const FILE_BYTES_MAX: usize = 1 << 20;
@@ -58,7 +58,7 @@ pub fn resolve(evidence: &Evidence<'_>) -> Resolution {
     let answer = Channel { evidence, json: DecisionSource::OutputJson, line: DecisionSource::Marker };
     let mut answer = match evidence.answer {
         Some(text) => answer.read(text, Vec::new()),
-        None => undecided(Vec::new()),
+        None => no_decision(Vec::new()),
     };
     if file.decision == Decision::None {
         if answer.decision == Decision::None && answer.check_id == CheckIdMatch::Absent {
@@ -74,9 +74,9 @@ pub fn resolve(evidence: &Evidence<'_>) -> Resolution {
 }
 
 fn resolve_file(evidence: &Evidence<'_>) -> Resolution {
-    let refused = |refusal| undecided(vec![VerdictProblem::FileRefused(refusal)]);
+    let refused = |refusal| no_decision(vec![VerdictProblem::FileRefused(refusal)]);
     let bytes = match evidence.file {
-        DecisionFile::NotConfigured => return undecided(Vec::new()),
+        DecisionFile::NotConfigured => return no_decision(Vec::new()),
         DecisionFile::Refused(refusal) => return refused(*refusal),
         DecisionFile::Read(Bytes(bytes)) if bytes.is_empty() => return refused(Refusal::Empty),
         DecisionFile::Read(Bytes(bytes)) if bytes.len() > FILE_BYTES_MAX => {
@@ -116,21 +116,23 @@ impl Channel<'_> {
 
     /// Reads one text: its JSON, else its lines.
     fn read(&self, raw: &str, mut problems: Vec<VerdictProblem>) -> Resolution {
-        let text = prepared(raw);
+        let text = normalize(raw);
         let prompt = self.evidence.prompt.filter(|_| !self.is_file());
-        let echo =
-            prompt.map(|it| Echo::of(&prepared(it), &prepared(self.evidence.said))).unwrap_or_default();
+        let echo = prompt
+            .map(|text| PromptEcho::new(&normalize(text), &normalize(self.evidence.said)))
+            .unwrap_or_default();
         let repeated = echo.in_message(&text);
         let lines = &repeated.lines;
         // Lines that only repeat the prompt are read as blank.
         let said = lines.iter().zip(&repeated.repeats);
-        let mut own: Vec<Line<'_>> =
-            said.map(|(line, repeats)| if *repeats { Line { text: "", ..*line } } else { *line }).collect();
+        let mut own: Vec<TextLine<'_>> = said
+            .map(|(line, repeats)| if *repeats { TextLine { text: "", ..*line } } else { *line })
+            .collect();
         let (mut objects, broken) = object::find(&text, lines, self.json);
-        objects.retain(|object| !repeated.has(&object.span));
+        objects.retain(|object| !repeated.contains(&object.span));
         let verdicts: Vec<Verdict> =
             objects.iter().filter_map(|object| object::read(object, self.json, self.expected())).collect();
-        let ours = of_this_check(&verdicts, self);
+        let ours = verdicts_of_check(&verdicts, self);
         if let Some(verdict) = ours.last() {
             let mut spans: Vec<_> = objects.iter().map(|object| &object.span).collect();
             spans.dedup(); // The objects of a list have the place of the list.
@@ -144,21 +146,23 @@ impl Channel<'_> {
         for verdict in &verdicts {
             problems.extend(verdict.resolution.problems.iter().cloned());
         }
-        let is_of_another = |it: &&Verdict| it.resolution.decision != Decision::None && it.is_of_another();
+        let is_of_another =
+            |verdict: &&Verdict| verdict.resolution.decision != Decision::None && verdict.is_of_another();
         if let Some(other) = verdicts.iter().rfind(is_of_another) {
-            return Resolution { check_id: other.resolution.check_id.clone(), ..undecided(problems) };
+            return Resolution { check_id: other.resolution.check_id.clone(), ..no_decision(problems) };
         }
         if !self.is_fresh() {
             problems.push(VerdictProblem::Stale);
-            return undecided(problems);
+            return no_decision(problems);
         }
         if verdicts.is_empty() && (self.is_file() || text.contains("\"decision\"")) {
             let no_key = objects.first().filter(|_| self.is_file());
-            let no_key = no_key.map(|_| VerdictProblem::NoDecisionKey(self.json, in_quotes(&text)));
+            let no_key = no_key.map(|_| VerdictProblem::NoDecisionKey(self.json, quotation(&text)));
             problems.extend(broken.or(no_key));
         }
-        let is_echo =
-            || marker::read(&own, false) == Said::Nothing && marker::read(lines, false) != Said::Nothing;
+        let is_echo = || {
+            marker::read(&own, false) == Marking::Nothing && marker::read(lines, false) != Marking::Nothing
+        };
         if repeated.repeats.contains(&true) && is_echo() {
             problems.push(VerdictProblem::EchoOfPrompt(last_line(lines)));
         }
@@ -168,7 +172,7 @@ impl Channel<'_> {
 
 /// Returns a text ready for parsing. A JSON string is replaced by its content; comments and thoughts are dropped,
 /// unless the whole text is JSON.
-fn prepared(raw: &str) -> String {
+fn normalize(raw: &str) -> String {
     let mut text = visible(raw);
     if let Ok(inside) = serde_json::from_str(&text) {
         text = inside;
@@ -177,13 +181,14 @@ fn prepared(raw: &str) -> String {
 }
 
 /// Returns the verdicts that may belong to this check: those with its id, otherwise those without one.
-fn of_this_check<'a>(verdicts: &'a [Verdict], channel: &Channel<'_>) -> Vec<&'a Verdict> {
-    let decided = || verdicts.iter().filter(|it| it.resolution.decision != Decision::None);
-    let ours: Vec<&Verdict> = decided().filter(|it| it.resolution.check_id == CheckIdMatch::Match).collect();
+fn verdicts_of_check<'a>(verdicts: &'a [Verdict], channel: &Channel<'_>) -> Vec<&'a Verdict> {
+    let decided = || verdicts.iter().filter(|verdict| verdict.resolution.decision != Decision::None);
+    let ours: Vec<&Verdict> =
+        decided().filter(|verdict| verdict.resolution.check_id == CheckIdMatch::Match).collect();
     if !ours.is_empty() || !channel.is_fresh() {
         return ours;
     }
-    decided().filter(|it| !it.is_of_another()).collect()
+    decided().filter(|verdict| !verdict.is_of_another()).collect()
 }
 
 /// Returns the resolution of the last object of this check, unless it contradicts itself, the others, or the lines
@@ -191,52 +196,55 @@ fn of_this_check<'a>(verdicts: &'a [Verdict], channel: &Channel<'_>) -> Vec<&'a 
 fn of_object(
     verdict: Verdict,
     ours: &[&Verdict],
-    around: &[Line<'_>],
+    around: &[TextLine<'_>],
     channel: &Channel<'_>,
     mut problems: Vec<VerdictProblem>,
 ) -> Resolution {
-    let Verdict { resolution: mut it, quote: first, opposed, .. } = verdict;
-    problems.append(&mut it.problems);
-    it.problems = problems;
-    let differs =
-        |other: &&&Verdict| it.check_id != CheckIdMatch::Match && other.resolution.decision != it.decision;
+    let Verdict { mut resolution, quote: first, opposed, .. } = verdict;
+    problems.append(&mut resolution.problems);
+    resolution.problems = problems;
+    let differs = |other: &&&Verdict| {
+        resolution.check_id != CheckIdMatch::Match && other.resolution.decision != resolution.decision
+    };
     let other = || ours.iter().find(differs).map(|other| other.quote.clone());
     let line = || match marker::read(around, channel.is_file()) {
-        Said::Incomplete(line, _) if it.decision == Decision::Complete => Some(in_quotes(line.text)),
+        Marking::Incomplete(line, _) if resolution.decision == Decision::Complete => {
+            Some(quotation(line.text))
+        }
         _ => None,
     };
     if let Some(second) = opposed.or_else(other).or_else(line) {
-        it.decision = Decision::Incomplete;
-        (it.needs, it.retry_after_ms, it.until) = (None, None, None);
-        it.reasons.insert(0, format!("{first} contradicts {second}"));
-        it.problems.push(VerdictProblem::Contradiction(first, second));
+        resolution.decision = Decision::Incomplete;
+        (resolution.needs, resolution.retry_after_ms, resolution.until) = (None, None, None);
+        resolution.reasons.insert(0, format!("{first} contradicts {second}"));
+        resolution.problems.push(VerdictProblem::Contradiction(first, second));
     }
-    it
+    resolution
 }
 
 /// Builds the resolution of the lines of a text.
-fn of_lines(lines: &[Line<'_>], channel: &Channel<'_>, mut problems: Vec<VerdictProblem>) -> Resolution {
+fn of_lines(lines: &[TextLine<'_>], channel: &Channel<'_>, mut problems: Vec<VerdictProblem>) -> Resolution {
     let source = channel.line;
     match marker::read(lines, channel.is_file()) {
-        Said::Complete => Resolution { decision: Decision::Complete, source, ..undecided(problems) },
-        Said::Incomplete(_, reason) => {
+        Marking::Complete => Resolution { decision: Decision::Complete, source, ..no_decision(problems) },
+        Marking::Incomplete(_, reason) => {
             let reasons = object::items(std::iter::once(reason.to_owned()), &mut problems);
-            Resolution { decision: Decision::Incomplete, source, reasons, ..undecided(problems) }
+            Resolution { decision: Decision::Incomplete, source, reasons, ..no_decision(problems) }
         }
-        Said::Unclear(line) => {
-            let number = lines.partition_point(|it| it.start <= line.start);
-            problems.push(VerdictProblem::MarkerNotAlone(number, in_quotes(line.text)));
-            undecided(problems)
+        Marking::Unclear(line) => {
+            let number = lines.partition_point(|other| other.start <= line.start);
+            problems.push(VerdictProblem::MarkerNotAlone(number, quotation(line.text)));
+            no_decision(problems)
         }
-        Said::Nothing => {
+        Marking::Nothing => {
             if problems.is_empty() {
                 problems.push(VerdictProblem::NothingFound(source, last_line(lines)));
             }
-            undecided(problems)
+            no_decision(problems)
         }
     }
 }
 
-fn last_line(lines: &[Line<'_>]) -> String {
-    in_quotes(line_above(lines, lines.len()).map_or("", |line| line.text))
+fn last_line(lines: &[TextLine<'_>]) -> String {
+    quotation(line_above(lines, lines.len()).map_or("", |line| line.text))
 }

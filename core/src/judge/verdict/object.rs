@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::check_id;
 use super::marker::{is_closed_above, is_label, words};
 use super::problem::VerdictProblem;
-use super::resolution::{Resolution, in_quotes, undecided};
+use super::resolution::{Resolution, no_decision, quotation};
 use crate::duration::span_ms;
 use crate::evidence::{CheckIdMatch, Decision, DecisionSource};
 use crate::text::json::{Members, blocks, spans};
-use crate::text::lines::{Line, line_of};
+use crate::text::lines::{TextLine, line_of};
 use crate::text::plain::quote;
-use crate::text::undress::undress;
+use crate::text::strip_markup::strip_markup;
 use crate::timestamp;
 
 /// Reads an object, or a list of them.
@@ -40,7 +40,7 @@ pub(super) struct Object {
 /// Also returns the error of the first text that looks like an object and cannot be parsed.
 pub(super) fn find(
     text: &str,
-    lines: &[Line<'_>],
+    lines: &[TextLine<'_>],
     source: DecisionSource,
 ) -> (Vec<Object>, Option<VerdictProblem>) {
     let is_file = source == DecisionSource::FileJson;
@@ -87,7 +87,7 @@ pub(super) fn find(
 }
 
 fn invalid(
-    lines: &[Line<'_>],
+    lines: &[TextLine<'_>],
     source: DecisionSource,
     start: usize,
     error: &serde_json::Error,
@@ -97,12 +97,12 @@ fn invalid(
     let column = error.column() + if error.line() == 1 { start - lines[first].start } else { 0 };
     let told = error.to_string();
     let what = told.split(" at line ").next().unwrap_or_default().to_owned();
-    let text = in_quotes(lines.get(line - 1).map_or("", |line| line.text));
+    let text = quotation(lines.get(line - 1).map_or("", |line| line.text));
     VerdictProblem::InvalidJson(source, line, column, what, text)
 }
 
 /// Returns whether an object is alone on its lines, apart from a label. `between` is the text up to other objects.
-fn is_alone(text: &str, lines: &[Line<'_>], between: Range<usize>, span: &Range<usize>) -> bool {
+fn is_alone(text: &str, lines: &[TextLine<'_>], between: Range<usize>, span: &Range<usize>) -> bool {
     let start = lines[line_of(lines, span.start)].start;
     let last = lines[line_of(lines, span.end - 1)];
     let end = last.start + last.text.len();
@@ -110,7 +110,7 @@ fn is_alone(text: &str, lines: &[Line<'_>], between: Range<usize>, span: &Range<
         return false;
     }
     let before = &text[start..span.start];
-    (undress(before).is_empty() || is_label(before)) && undress(&text[span.end..end]).is_empty()
+    (strip_markup(before).is_empty() || is_label(before)) && strip_markup(&text[span.end..end]).is_empty()
 }
 
 /// Verdict of one object.
@@ -141,18 +141,18 @@ const DONE_KEYS: [&str; 4] = ["complete", "completed", "done", "passed"];
 pub(super) fn read(object: &Object, source: DecisionSource, expected: Option<&str>) -> Option<Verdict> {
     let members = &object.members;
     let (key, value) = members.deciding()?;
-    let quote = format!("\"{key}\": {}", shown(value));
-    let mut it = Resolution { source, ..undecided(Vec::new()) };
-    it.check_id = expected.map_or(CheckIdMatch::Absent, |expected| members.check_id(expected));
-    it.problems.extend(match (&it.check_id, expected) {
+    let quote = format!("\"{key}\": {}", display_value(value));
+    let mut resolution = Resolution { source, ..no_decision(Vec::new()) };
+    resolution.check_id = expected.map_or(CheckIdMatch::Absent, |expected| members.check_id(expected));
+    resolution.problems.extend(match (&resolution.check_id, expected) {
         (CheckIdMatch::Placeholder, Some(id)) => Some(VerdictProblem::PlaceholderId(source, id.to_owned())),
         (CheckIdMatch::Mismatch { expected, got }, _) => {
             Some(VerdictProblem::CheckIdMismatch(source, expected.clone(), got.clone()))
         }
         _ => None,
     });
-    it.reasons = members.list("reason", &mut it.problems);
-    it.fingerprints = members.list("fingerprint", &mut it.problems);
+    resolution.reasons = members.list("reason", &mut resolution.problems);
+    resolution.fingerprints = members.list("fingerprint", &mut resolution.problems);
     let said = match value {
         Value::String(text) => word(text),
         Value::Bool(true) if DONE_KEYS.contains(&key) => Decision::Complete,
@@ -162,7 +162,7 @@ pub(super) fn read(object: &Object, source: DecisionSource, expected: Option<&st
     let opposed = (said == Decision::Complete).then(|| members.opposed(key)).flatten();
     let needs = members.list("need", &mut Vec::new());
     let problem = match said {
-        Decision::None => Some(VerdictProblem::UnknownWord(source, key.to_owned(), shown(value))),
+        Decision::None => Some(VerdictProblem::UnknownWord(source, key.to_owned(), display_value(value))),
         Decision::Complete if opposed.is_some() => None,
         // A file that holds the status of something must not complete a step, even with the right id.
         Decision::Complete if key == "status" || (DONE_KEYS.contains(&key) && !members.is_plain()) => {
@@ -171,19 +171,19 @@ pub(super) fn read(object: &Object, source: DecisionSource, expected: Option<&st
         Decision::Complete if !object.stands => Some(VerdictProblem::NotAlone(source, quote.clone())),
         Decision::Blocked if needs.is_empty() => Some(VerdictProblem::NeedsMissing),
         Decision::Blocked => {
-            it.needs = Some(needs.join("; "));
+            resolution.needs = Some(needs.join("; "));
             None
         }
-        Decision::Waiting => members.read_wait(&mut it),
+        Decision::Waiting => members.read_wait(&mut resolution),
         Decision::Complete | Decision::Incomplete => None,
     };
-    it.decision = match (&problem, &opposed) {
+    resolution.decision = match (&problem, &opposed) {
         (Some(_), _) => Decision::None,
         (None, Some(_)) => Decision::Incomplete,
         (None, None) => said,
     };
-    it.problems.extend(problem);
-    Some(Verdict { resolution: it, quote, span: object.span.clone(), opposed })
+    resolution.problems.extend(problem);
+    Some(Verdict { resolution, quote, span: object.span.clone(), opposed })
 }
 
 /// Parses a word; a longer value that begins with a word for complete is incomplete.
@@ -191,13 +191,13 @@ fn word(value: &str) -> Decision {
     const BEGINNINGS: [&str; 7] = ["complete", "pass", "done", "ok", "success", "almost", "partial"];
     let is_open = ["?", "...", "…"].iter().any(|end| value.trim_end().ends_with(end));
     match words(value).as_str() {
-        it if says_no(it) => Decision::Incomplete,
+        text if says_no(text) => Decision::Incomplete,
         _ if is_open => Decision::None,
         "complete" | "completed" | "pass" | "passed" | "done" | "finished" | "success" | "succeeded"
         | "ok" | "approved" => Decision::Complete,
         "blocked" => Decision::Blocked,
         "waiting" => Decision::Waiting,
-        it if BEGINNINGS.iter().any(|begin| it.starts_with(begin)) => Decision::Incomplete,
+        text if BEGINNINGS.iter().any(|begin| text.starts_with(begin)) => Decision::Incomplete,
         _ => Decision::None,
     }
 }
@@ -216,7 +216,7 @@ impl Members {
     /// Returns the deciding member, with its key in lower case.
     fn deciding(&self) -> Option<(&'static str, &Value)> {
         let worded = WORD_KEYS.into_iter().find_map(|key| Some((key, self.get(key)?)));
-        let is_bool = |key| Some((key, self.get(key).filter(|it| it.is_boolean())?));
+        let is_bool = |key| Some((key, self.get(key).filter(|value| value.is_boolean())?));
         worded.or_else(|| DONE_KEYS.into_iter().find_map(is_bool))
     }
 
@@ -234,7 +234,7 @@ impl Members {
         let opposes = |(name, value): &&(String, Value)| {
             denies(value) || (name.eq_ignore_ascii_case(key) && Some(value) != deciding)
         };
-        self.0.iter().find(opposes).map(|(name, value)| format!("\"{name}\": {}", shown(value)))
+        self.0.iter().find(opposes).map(|(name, value)| format!("\"{name}\": {}", display_value(value)))
     }
 
     fn check_id(&self, expected: &str) -> CheckIdMatch {
@@ -261,18 +261,20 @@ impl Members {
 
     /// Parses when to check again; returns the problem if the object does not say.
     fn read_wait(&self, into: &mut Resolution) -> Option<VerdictProblem> {
-        let text =
-            |key| self.get(key).and_then(text_of).map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
+        let text = |key| {
+            self.get(key).and_then(text_of).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+        };
         let retry_after = text("retry_after").or_else(|| text("retryAfter"));
         into.until = text("until");
         if retry_after.is_none() && into.until.is_none() {
             return Some(VerdictProblem::WaitMissing);
         }
         into.retry_after_ms = retry_after.as_deref().and_then(span_ms);
-        let span = retry_after.filter(|_| into.retry_after_ms.is_none()).map(|it| ("retry_after", it));
-        let moment = into.until.clone().filter(|it| timestamp::parse(it).is_none()).map(|it| ("until", it));
+        let span = retry_after.filter(|_| into.retry_after_ms.is_none()).map(|text| ("retry_after", text));
+        let moment =
+            into.until.clone().filter(|text| timestamp::parse(text).is_none()).map(|text| ("until", text));
         let unreadable = span.into_iter().chain(moment);
-        into.problems.extend(unreadable.map(|(key, it)| VerdictProblem::WaitUnreadable(key, quote(&it))));
+        into.problems.extend(unreadable.map(|(key, text)| VerdictProblem::WaitUnreadable(key, quote(&text))));
         None
     }
 }
@@ -314,9 +316,9 @@ pub(super) fn items(texts: impl Iterator<Item = String>, problems: &mut Vec<Verd
     out
 }
 
-fn shown(value: &Value) -> String {
+fn display_value(value: &Value) -> String {
     match value {
-        Value::String(text) => in_quotes(text),
+        Value::String(text) => quotation(text),
         value => quote(&value.to_string()),
     }
 }

@@ -28,10 +28,10 @@ pub struct Resolution {
 }
 
 /// A resolution without a decision.
-pub(super) fn undecided(problems: Vec<VerdictProblem>) -> Resolution {
+pub(super) fn no_decision(problems: Vec<VerdictProblem>) -> Resolution {
     Resolution { problems, ..Resolution::default() }
 }
 
-pub(super) fn in_quotes(text: &str) -> String {
+pub(super) fn quotation(text: &str) -> String {
     format!("\"{}\"", quote(text.trim()))
 }

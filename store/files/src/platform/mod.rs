@@ -2,6 +2,7 @@
 //!
 //! Nothing is decided here. Whatever works the same everywhere is in the standard library.
 
+mod types;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -12,23 +13,12 @@ use self::unix as platform;
 #[cfg(windows)]
 use self::windows as platform;
 
+pub use self::types::{ExhaustedResource, FileId};
 pub use platform::{
-    file_size_max, free_bytes, host, is_own, is_stopped, is_writable, look, look_by_name, open_files_max,
-    open_to_sync, owner_only, process_start, read_at, read_exact_at, scarcity, sync_folder, try_lock, unlock,
-    without_waiting, write_all_at,
+    file_size_max, free_bytes, host, id_and_size, id_and_size_by_path, is_own, is_stopped, is_writable,
+    open_files_max, open_to_sync, owner_only, process_start, read_at, read_exact_at, scarcity, sync_folder,
+    try_lock, unlock, without_waiting, write_all_at,
 };
-
-/// Which file it is, whatever it is called: two open files with the same identity are one.
-pub type FileId = (u64, u64);
-
-/// Exhausted resources that the standard library has no error kind for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExhaustedResource {
-    /// Descriptors or handles of open files.
-    OpenFiles,
-    /// Processes or threads.
-    Processes,
-}
 
 #[cfg(test)]
 mod tests {
@@ -44,9 +34,9 @@ mod tests {
         fs::hard_link(&one, &same).unwrap();
         fs::write(&other, "text").unwrap();
         let file = File::open(&one).unwrap();
-        assert_eq!(look(&file).unwrap(), look_by_name(&same).unwrap());
-        assert_ne!(look(&file).unwrap().0, look_by_name(&other).unwrap().0);
-        assert_eq!(look(&file).unwrap().1, 4);
+        assert_eq!(id_and_size(&file).unwrap(), id_and_size_by_path(&same).unwrap());
+        assert_ne!(id_and_size(&file).unwrap().0, id_and_size_by_path(&other).unwrap().0);
+        assert_eq!(id_and_size(&file).unwrap().1, 4);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use nix::libc;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{AccessFlags, access};
 
-use super::{ExhaustedResource, FileId};
+use super::types::{ExhaustedResource, FileId};
 
 /// Makes the names in `folder` durable.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
@@ -56,16 +56,16 @@ pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
 }
 
 /// Returns which file it is, and its size.
-pub fn look(file: &File) -> io::Result<(FileId, u64)> {
-    file.metadata().map(|metadata| identity_and_size(&metadata))
+pub fn id_and_size(file: &File) -> io::Result<(FileId, u64)> {
+    file.metadata().map(|metadata| metadata_id_and_size(&metadata))
 }
 
 /// Returns which file `path` leads to, and its size.
-pub fn look_by_name(path: &Path) -> io::Result<(FileId, u64)> {
-    path.metadata().map(|metadata| identity_and_size(&metadata))
+pub fn id_and_size_by_path(path: &Path) -> io::Result<(FileId, u64)> {
+    path.metadata().map(|metadata| metadata_id_and_size(&metadata))
 }
 
-fn identity_and_size(metadata: &Metadata) -> (FileId, u64) {
+fn metadata_id_and_size(metadata: &Metadata) -> (FileId, u64) {
     ((metadata.dev(), metadata.ino()), metadata.len())
 }
 
@@ -129,7 +129,7 @@ fn stat(pid: u32) -> Option<String> {
 /// Returns whether a process is stopped, by a signal or a tracer, so that it does nothing until it is continued.
 #[cfg(target_os = "linux")]
 pub fn is_stopped(pid: u32) -> bool {
-    stat(pid).is_some_and(|it| it.starts_with(['T', 't']))
+    stat(pid).is_some_and(|fields| fields.starts_with(['T', 't']))
 }
 
 /// Says no: elsewhere it is not known.

@@ -19,7 +19,7 @@ use windows_sys::Win32::System::Threading::{
     GetProcessTimes, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, WaitForSingleObject,
 };
 
-use super::{ExhaustedResource, FileId};
+use super::types::{ExhaustedResource, FileId};
 
 /// Does nothing: a folder cannot be flushed here, its names are in the journal of the file system.
 pub fn sync_folder(_folder: &Path) -> io::Result<()> {
@@ -31,7 +31,6 @@ pub fn open_to_sync(path: &Path) -> io::Result<File> {
     File::options().write(true).open(path)
 }
 
-/// Does nothing: what is below the profile of a user is for that user by inheritance.
 /// Says no: it is not known.
 pub fn is_stopped(_pid: u32) -> bool {
     false
@@ -87,7 +86,7 @@ pub fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Resul
 
 /// Returns which file it is, and its size.
 #[expect(unsafe_code, reason = "the standard library does not tell the identity of a file yet")]
-pub fn look(file: &File) -> io::Result<(FileId, u64)> {
+pub fn id_and_size(file: &File) -> io::Result<(FileId, u64)> {
     let mut about = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: the handle is open, and the structure is what the call fills in.
     succeeded(unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut about) })?;
@@ -96,8 +95,8 @@ pub fn look(file: &File) -> io::Result<(FileId, u64)> {
 }
 
 /// Returns which file `path` leads to, and its size.
-pub fn look_by_name(path: &Path) -> io::Result<(FileId, u64)> {
-    look(&File::open(path)?)
+pub fn id_and_size_by_path(path: &Path) -> io::Result<(FileId, u64)> {
+    id_and_size(&File::open(path)?)
 }
 
 /// Takes the lock of a file if it is free. Others can still read the file: a lock blocks access to its bytes, so it is

@@ -21,8 +21,8 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 #[cfg(target_os = "linux")]
-use super::ACCESS_LIST;
-use super::{Attributes, ChangeStamp, FILE, FOLDER, FileMeta, LINK, TYPE, all_content, leads_out, steps};
+use super::meta::ACCESS_LIST;
+use super::meta::{ChangeStamp, FILE, FOLDER, FileMeta, LINK, TYPE, Xattrs, all_content, leads_out, steps};
 
 const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -53,7 +53,7 @@ impl SafeDir {
         let opened = openat(&self.0, name, FOLDER_FLAGS | OFlags::NOFOLLOW, Mode::empty());
         opened.map(Self).map_err(|error| match error {
             // Opening a link as a folder fails like opening a file as one: tell them apart.
-            Errno::LOOP | Errno::NOTDIR if self.look(name).is_ok_and(|seen| seen.is(LINK)) => leads_out(),
+            Errno::LOOP | Errno::NOTDIR if self.metadata(name).is_ok_and(|meta| meta.is(LINK)) => leads_out(),
             error => error.into(),
         })
     }
@@ -97,30 +97,30 @@ impl SafeDir {
     }
 
     /// Looks at something in the folder.
-    pub fn look(&self, name: &[u8]) -> io::Result<FileMeta> {
-        Ok(seen(&statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
+    pub fn metadata(&self, name: &[u8]) -> io::Result<FileMeta> {
+        Ok(file_meta(&statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
     /// Returns the creation time of something in the directory, in nanoseconds since 1970, if the system reports it. A
     /// directory that is created again may get the node of the previous one.
     #[cfg(target_os = "linux")]
-    pub fn born(&self, name: &[u8]) -> Option<i64> {
+    pub fn created_at(&self, name: &[u8]) -> Option<i64> {
         use rustix::fs::{StatxFlags, statx};
-        let seen = statx(&self.0, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?;
-        let is_known = StatxFlags::from_bits_retain(seen.stx_mask).contains(StatxFlags::BTIME);
-        is_known.then(|| nanoseconds(seen.stx_btime.tv_sec, seen.stx_btime.tv_nsec.into()))
+        let stat = statx(&self.0, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?;
+        let is_known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
+        is_known.then(|| nanoseconds(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec.into()))
     }
 
     /// Returns when something in the folder was made, in nanoseconds since 1970.
     #[cfg(target_vendor = "apple")]
-    pub fn born(&self, name: &[u8]) -> Option<i64> {
+    pub fn created_at(&self, name: &[u8]) -> Option<i64> {
         let stat = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         Some(nanoseconds(stat.st_birthtime, stat.st_birthtime_nsec))
     }
 
     /// Returns no creation time: this system does not report it.
     #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-    pub fn born(&self, _name: &[u8]) -> Option<i64> {
+    pub fn created_at(&self, _name: &[u8]) -> Option<i64> {
         None
     }
 
@@ -131,7 +131,7 @@ impl SafeDir {
     }
 
     /// As [`attributes`], of the folder itself.
-    pub fn attributes(&self) -> io::Result<Option<Attributes>> {
+    pub fn attributes(&self) -> io::Result<Option<Xattrs>> {
         attributes_of(self.0.as_fd())
     }
 
@@ -192,8 +192,8 @@ impl SafeDir {
     }
 
     /// Looks at the folder itself.
-    pub fn seen(&self) -> io::Result<FileMeta> {
-        Ok(seen(&fstat(&self.0)?))
+    pub fn own_metadata(&self) -> io::Result<FileMeta> {
+        Ok(file_meta(&fstat(&self.0)?))
     }
 
     /// Creates a symbolic link.
@@ -286,17 +286,17 @@ pub fn let_owner_read(path: &Path) -> io::Result<bool> {
 }
 
 fn let_read(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<bool> {
-    let seen = seen(&statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?);
+    let meta = file_meta(&statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?);
     // A directory must also be writable. A file is only read, since a new file replaces it.
-    let (needed, given) = match seen.mode & TYPE {
+    let (needed, given) = match meta.mode & TYPE {
         FOLDER => (0o500, 0o700),
         FILE => (0o400, 0o400),
         _ => return Ok(false),
     };
-    if seen.mode & needed == needed {
+    if meta.mode & needed == needed {
         return Ok(false);
     }
-    change_mode(folder, name, seen.mode & 0o7777 | given)?;
+    change_mode(folder, name, meta.mode & 0o7777 | given)?;
     Ok(true)
 }
 
@@ -306,7 +306,7 @@ fn let_read(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<bool> {
 fn change_mode(folder: BorrowedFd<'_>, name: &[u8], mode: u32) -> io::Result<()> {
     // A file that cannot be opened for reading has no descriptor for `fchmod`, but its path in /proc works.
     let place = openat(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-    if seen(&fstat(&place)?).is(LINK) {
+    if file_meta(&fstat(&place)?).is(LINK) {
         return Err(leads_out());
     }
     let path = format!("/proc/self/fd/{}", place.as_raw_fd());
@@ -340,7 +340,7 @@ pub fn is_awaited(path: &Path) -> bool {
 
 /// Returns the attributes of an open file that are its user's or say who may do what with it. `None` where that cannot be known
 /// here.
-pub fn attributes(file: &File) -> io::Result<Option<Attributes>> {
+pub fn attributes(file: &File) -> io::Result<Option<Xattrs>> {
     attributes_of(file.as_fd())
 }
 
@@ -350,44 +350,44 @@ pub fn set_attribute(file: &File, name: &[u8], value: Option<&[u8]>) -> io::Resu
 }
 
 #[cfg(target_os = "linux")]
-fn attributes_of(of: BorrowedFd<'_>) -> io::Result<Option<Attributes>> {
+fn attributes_of(file: BorrowedFd<'_>) -> io::Result<Option<Xattrs>> {
     use rustix::fs::{fgetxattr, flistxattr};
     const SIZE_MAX: usize = 64 * 1024;
     // Most files have none, and few have more than a few.
     let mut names = vec![0; 256];
-    let size = match flistxattr(of, &mut names[..]) {
+    let size = match flistxattr(file, &mut names[..]) {
         Err(Errno::RANGE) => {
             names.resize(SIZE_MAX, 0);
-            flistxattr(of, &mut names[..])?
+            flistxattr(file, &mut names[..])?
         }
         Err(Errno::NOTSUP) => 0,
         listed => listed?,
     };
-    let mut attributes = Attributes::new();
-    for name in names[..size].split(|&byte| byte == 0).filter(|name| is_kept(name)) {
+    let mut attributes = Xattrs::new();
+    for name in names[..size].split(|&byte| byte == 0).filter(|name| is_preserved(name)) {
         let mut value = vec![0; SIZE_MAX];
-        let size = fgetxattr(of, name, &mut value[..])?;
+        let size = fgetxattr(file, name, &mut value[..])?;
         attributes.insert(name.to_vec(), value[..size].to_vec());
     }
     Ok(Some(attributes))
 }
 
 #[cfg(target_os = "linux")]
-fn is_kept(name: &[u8]) -> bool {
+fn is_preserved(name: &[u8]) -> bool {
     name.starts_with(b"user.") || name == ACCESS_LIST || name == b"system.posix_acl_default"
 }
 
 #[cfg(not(target_os = "linux"))]
-fn attributes_of(_of: BorrowedFd<'_>) -> io::Result<Option<Attributes>> {
+fn attributes_of(_file: BorrowedFd<'_>) -> io::Result<Option<Xattrs>> {
     Ok(None)
 }
 
 #[cfg(target_os = "linux")]
-fn set_attribute_of(of: BorrowedFd<'_>, name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+fn set_attribute_of(file: BorrowedFd<'_>, name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
     use rustix::fs::{XattrFlags, fremovexattr, fsetxattr};
     match value {
-        Some(value) => Ok(fsetxattr(of, name, value, XattrFlags::empty())?),
-        None => match fremovexattr(of, name) {
+        Some(value) => Ok(fsetxattr(file, name, value, XattrFlags::empty())?),
+        None => match fremovexattr(file, name) {
             Err(Errno::NODATA | Errno::NOTSUP) => Ok(()),
             removed => Ok(removed?),
         },
@@ -395,13 +395,13 @@ fn set_attribute_of(of: BorrowedFd<'_>, name: &[u8], value: Option<&[u8]>) -> io
 }
 
 #[cfg(not(target_os = "linux"))]
-fn set_attribute_of(_of: BorrowedFd<'_>, _name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+fn set_attribute_of(_file: BorrowedFd<'_>, _name: &[u8], value: Option<&[u8]>) -> io::Result<()> {
     value.map_or(Ok(()), |_| Err(io::ErrorKind::Unsupported.into()))
 }
 
 /// Looks at an open file.
-pub fn look_at(file: &File) -> io::Result<FileMeta> {
-    Ok(seen(&fstat(file)?))
+pub fn metadata_of(file: &File) -> io::Result<FileMeta> {
+    Ok(file_meta(&fstat(file)?))
 }
 
 /// Sets the permissions, and what else the mode says.
@@ -411,7 +411,7 @@ pub fn set_permissions(file: &File, mode: u32) -> io::Result<()> {
 }
 
 #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
-fn seen(stat: &Stat) -> FileMeta {
+fn file_meta(stat: &Stat) -> FileMeta {
     let stamp = ChangeStamp {
         device: stat.st_dev as u64,
         node: stat.st_ino as u64,
@@ -435,14 +435,14 @@ fn nanoseconds(seconds: i64, rest: i64) -> i64 {
 
 /// Returns device and node of the files that this process writes its standard output and error to, where those are files.
 pub fn own_output() -> Vec<(u64, u64)> {
-    let seen = [fstat(io::stdout()), fstat(io::stderr())].into_iter().flatten().map(|stat| seen(&stat));
-    seen.filter(|seen| seen.is(FILE)).map(|seen| (seen.stamp.device, seen.stamp.node)).collect()
+    let files = [fstat(io::stdout()), fstat(io::stderr())].into_iter().flatten().map(|stat| file_meta(&stat));
+    files.filter(|meta| meta.is(FILE)).map(|meta| (meta.stamp.device, meta.stamp.node)).collect()
 }
 
 /// Returns the paths of those files, as far as the system tells.
 pub fn own_output_paths() -> Vec<PathBuf> {
     let (out, err) = (io::stdout(), io::stderr());
-    let is_file = |at: &BorrowedFd<'_>| fstat(at).is_ok_and(|stat| seen(&stat).is(FILE));
+    let is_file = |at: &BorrowedFd<'_>| fstat(at).is_ok_and(|stat| file_meta(&stat).is(FILE));
     [out.as_fd(), err.as_fd()].into_iter().filter(is_file).filter_map(path_of).collect()
 }
 

@@ -17,7 +17,7 @@ use windows_sys::Win32::Storage::FileSystem::{
     GetFileInformationByHandleEx,
 };
 
-use super::{Attributes, ChangeStamp, FILE, FOLDER, FileMeta, LINK, TYPE, all_content, leads_out, steps};
+use super::meta::{ChangeStamp, FILE, FOLDER, FileMeta, LINK, TYPE, Xattrs, all_content, leads_out, steps};
 use crate::platform;
 
 /// Permissions of all files: Windows has other permissions, which stay as they are.
@@ -36,7 +36,7 @@ impl SafeDir {
     /// Opens the folder at `path`, which may be reached through links but is none.
     pub fn root(path: &Path) -> io::Result<Self> {
         let pin = options(FILE_LIST_DIRECTORY).share_mode(FILE_SHARE_READ | FILE_SHARE_WRITE).open(path)?;
-        match look_at(&pin)?.mode & TYPE {
+        match metadata_of(&pin)?.mode & TYPE {
             FOLDER => Ok(Self { path: path.to_owned(), pin }),
             LINK => Err(leads_out()),
             _ => Err(io::ErrorKind::NotADirectory.into()),
@@ -64,12 +64,12 @@ impl SafeDir {
     }
 
     /// Looks at something in the folder.
-    pub fn look(&self, name: &[u8]) -> io::Result<FileMeta> {
-        look_at(&options(FILE_READ_ATTRIBUTES).open(self.path_of(name)?)?)
+    pub fn metadata(&self, name: &[u8]) -> io::Result<FileMeta> {
+        metadata_of(&options(FILE_READ_ATTRIBUTES).open(self.path_of(name)?)?)
     }
 
     /// Returns when something in the folder was made, in nanoseconds since 1970.
-    pub fn born(&self, name: &[u8]) -> Option<i64> {
+    pub fn created_at(&self, name: &[u8]) -> Option<i64> {
         let made = fs::symlink_metadata(self.path_of(name).ok()?).ok()?.created().ok()?;
         i64::try_from(made.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos()).ok()
     }
@@ -85,7 +85,7 @@ impl SafeDir {
     }
 
     /// Returns no attributes of the folder itself, since the system has others.
-    pub fn attributes(&self) -> io::Result<Option<Attributes>> {
+    pub fn attributes(&self) -> io::Result<Option<Xattrs>> {
         Ok(None)
     }
 
@@ -128,8 +128,8 @@ impl SafeDir {
     }
 
     /// Looks at the folder itself.
-    pub fn seen(&self) -> io::Result<FileMeta> {
-        look_at(&self.pin)
+    pub fn own_metadata(&self) -> io::Result<FileMeta> {
+        metadata_of(&self.pin)
     }
 
     /// Lets two names change places in one step, which this system cannot.
@@ -212,7 +212,7 @@ pub fn is_reached_without_links(_path: &Path) -> bool {
 /// Opens a file for reading, which may be reached through links but is none.
 pub fn open_file(path: &Path) -> io::Result<File> {
     let file = File::options().read(true).custom_flags(FILE_FLAG_OPEN_REPARSE_POINT).open(path)?;
-    if look_at(&file)?.is(LINK) { Err(leads_out()) } else { Ok(file) }
+    if metadata_of(&file)?.is(LINK) { Err(leads_out()) } else { Ok(file) }
 }
 
 /// Says whether a file has another name, which this system does not report in the metadata.
@@ -226,7 +226,7 @@ pub fn is_awaited(_path: &Path) -> bool {
 }
 
 /// Returns no attributes of an open file, since the system has others.
-pub fn attributes(_file: &File) -> io::Result<Option<Attributes>> {
+pub fn attributes(_file: &File) -> io::Result<Option<Xattrs>> {
     Ok(None)
 }
 
@@ -236,14 +236,14 @@ pub fn set_attribute(_file: &File, _name: &[u8], value: Option<&[u8]>) -> io::Re
 }
 
 /// Looks at an open file.
-pub fn look_at(file: &File) -> io::Result<FileMeta> {
+pub fn metadata_of(file: &File) -> io::Result<FileMeta> {
     let kind = file.metadata()?.file_type();
     let mode = match () {
         () if kind.is_symlink() => LINK,
         () if kind.is_dir() => FOLDER | FOLDER_PERMISSIONS,
         () => FILE | PERMISSIONS,
     };
-    let ((device, node), size) = platform::look(file)?;
+    let ((device, node), size) = platform::id_and_size(file)?;
     let times = times(file)?;
     let (modified, changed) = (nanos(times.LastWriteTime), nanos(times.ChangeTime));
     Ok(FileMeta { mode, stamp: ChangeStamp { device, node, size, modified, changed } })

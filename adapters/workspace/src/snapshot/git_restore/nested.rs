@@ -6,12 +6,14 @@ use unstuck_core::id::Digest;
 use unstuck_files::private_dir;
 use unstuck_files::safe_dir::{self, SafeDir, as_path};
 
+use super::git_state::{Uncovered, has_objects, missing_branches, pinned_repo_within};
+use super::report::{GitRestoreReport, first_few, unknown_state};
 use super::state_files::{self, is_in_progress, is_setting};
-use super::{GitRestoreReport, Unknown, bound_within, gone, has_objects, told, unknown_state};
-use crate::snapshot::change::Difference;
-use crate::snapshot::error::{Error, io};
-use crate::snapshot::refs::{self, Changed, Held};
-use crate::snapshot::repository::{HEAD_IN_TABLES, first_part};
+use crate::snapshot::change::DiffEntry;
+use crate::snapshot::error::{SnapshotError, SnapshotResult, io};
+use crate::snapshot::git_files::first_part;
+use crate::snapshot::refs::{self, ChangedRef, RepoTree};
+use crate::snapshot::repository::HEAD_IN_TABLES;
 use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::{nested_repos, tree};
 
@@ -21,12 +23,12 @@ pub(super) fn put_back(
     of: &Snapshots,
     path: &[u8],
     (is, was): (Digest, Digest),
-    unknown: &Unknown,
+    unknown: &Uncovered,
     rewound: &mut GitRestoreReport,
-) -> Result<bool, Error> {
+) -> SnapshotResult<bool> {
     let place = as_path(path).display().to_string();
     let own = of.root()?.open_below(path).map_err(io("open", &of.workspace.join(&place)))?;
-    let held = (Held { tree: is, unknown: &unknown.now }, Held { tree: was, unknown: &unknown.then });
+    let held = (RepoTree { tree: is, unknown: &unknown.now }, RepoTree { tree: was, unknown: &unknown.then });
     let hidden = || held.0.hidden().or_else(|| held.1.hidden());
     if is != was
         && let Some(why) = unknown.at(b"HEAD").or_else(hidden)
@@ -35,29 +37,32 @@ pub(super) fn put_back(
         return Ok(false);
     }
     let (now, then) = (refs::branches(&of.store, is)?, refs::branches(&of.store, was)?);
-    let (branches, others) = (gone(&now, &then), refs::changed(&of.store, held.0, held.1)?);
-    let (inside, stood) = (Inside::of(of, is, now)?, Inside::of(of, was, then)?);
+    let (branches, others) = (missing_branches(&now, &then), refs::changed_refs(&of.store, held.0, held.1)?);
+    let (inside, stood) = (HeadState::read(of, is, now)?, HeadState::read(of, was, then)?);
     let is_in_tables = stood.head == HEAD_IN_TABLES;
     if is != was && !is_in_tables {
-        let is_missing = |it: &Difference| it.pair.before.is_none() && it.pair.after.is_some();
+        let is_missing = |entry: &DiffEntry| entry.pair.before.is_none() && entry.pair.after.is_some();
         state_files::put_back(
             of,
             path,
             (is, was),
             unknown,
-            |path, it| {
+            |path, entry| {
                 let is_elsewhere = matches!(first_part(path), b"refs" | b"packed-refs" | b"modules");
-                path == b"HEAD" || is_setting(path) || is_in_progress(path) || is_missing(it) && !is_elsewhere
+                path == b"HEAD"
+                    || is_setting(path)
+                    || is_in_progress(path)
+                    || is_missing(entry) && !is_elsewhere
             },
             rewound,
         )?;
     }
-    let wanted = stood.branches.values().chain(others.iter().map(|it| &it.was)).map(String::as_str);
+    let wanted = stood.branches.values().chain(others.iter().map(|changed| &changed.was)).map(String::as_str);
     let wanted: Vec<&str> = wanted.chain(stood.at().1).collect();
-    let at = bound_within(of, path);
+    let at = pinned_repo_within(of, path);
     let lacks = !has_objects(&at, wanted.iter().copied());
     if lacks {
-        nested_repos::give_objects_back(&of.own, path, &own).map_err(|source| Error::Io {
+        nested_repos::give_objects_back(&of.own, path, &own).map_err(|source| SnapshotError::Io {
             what: "bring back",
             path: as_path(path).into_owned(),
             source,
@@ -74,14 +79,19 @@ pub(super) fn put_back(
         rewound.leave_at(path, why);
         return Ok(true);
     }
-    let changed: Vec<Changed> = branches.into_iter().chain(others).collect();
-    let failed = changed.iter().find_map(|it| Some((it, put_ref(&own, &it.name, Some(&it.was)).err()?)));
+    let changed: Vec<ChangedRef> = branches.into_iter().chain(others).collect();
+    let failed = changed
+        .iter()
+        .find_map(|changed| Some((changed, put_ref(&own, &changed.name, Some(&changed.was)).err()?)));
     match failed {
-        Some((it, error)) => {
-            rewound.leave_at(&safe_dir::join(path, it.name.as_bytes()), &format!("is not back: {error}"));
+        Some((changed, error)) => {
+            rewound
+                .leave_at(&safe_dir::join(path, changed.name.as_bytes()), &format!("is not back: {error}"));
         }
         None => rewound.done.extend(
-            told(changed.iter().map(Changed::told)).into_iter().map(|what| format!("{what} in {place}")),
+            first_few(changed.iter().map(ChangedRef::restored_message))
+                .into_iter()
+                .map(|what| format!("{what} in {place}")),
         ),
     }
     if inside.at() != stood.at() {
@@ -114,15 +124,15 @@ fn put_ref(own: &SafeDir, name: &str, commit: Option<&str>) -> std::io::Result<(
 }
 
 /// Where HEAD and the branches of a repository within are.
-struct Inside {
+struct HeadState {
     head: String,
     branches: BTreeMap<String, String>,
 }
 
-impl Inside {
-    fn of(of: &Snapshots, tree: Digest, branches: BTreeMap<String, String>) -> Result<Self, Error> {
+impl HeadState {
+    fn read(of: &Snapshots, tree: Digest, branches: BTreeMap<String, String>) -> SnapshotResult<Self> {
         let head =
-            tree::find(&of.store, tree, b"HEAD")?.map_or(Ok(Vec::new()), |it| of.store.blob(&it.id))?;
+            tree::find(&of.store, tree, b"HEAD")?.map_or(Ok(Vec::new()), |state| of.store.blob(&state.id))?;
         Ok(Self { head: String::from_utf8_lossy(&head).trim().to_owned(), branches })
     }
 

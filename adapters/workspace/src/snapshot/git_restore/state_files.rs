@@ -7,34 +7,35 @@ use unstuck_core::id::Digest;
 use unstuck_files::Read;
 use unstuck_files::safe_dir::as_path;
 
-use super::{GitRestoreReport, Unknown};
-use crate::snapshot::change::Difference;
-use crate::snapshot::error::{Error, io};
+use super::git_state::Uncovered;
+use super::report::GitRestoreReport;
+use crate::snapshot::change::DiffEntry;
+use crate::snapshot::error::{SnapshotResult, io};
+use crate::snapshot::git_files::first_part;
 use crate::snapshot::paths::GIT;
 use crate::snapshot::progress::is_of_operation;
-use crate::snapshot::repository::first_part;
 use crate::snapshot::restore::{self, RestoreReport, RestoreSides};
 use crate::snapshot::snapshots::Snapshots;
-use crate::snapshot::store::Store;
-use crate::snapshot::tree::{self, Place};
+use crate::snapshot::store::ObjectStore;
+use crate::snapshot::tree::{self, EntryState};
 
 /// Puts back these files below the folder `own` of a repository; `is_meant` is asked with their paths below it.
 pub(super) fn put_back(
     of: &Snapshots,
     own: &[u8],
     (is, was): (Digest, Digest),
-    unknown: &Unknown,
-    is_meant: impl Fn(&[u8], &Difference) -> bool,
+    unknown: &Uncovered,
+    is_meant: impl Fn(&[u8], &DiffEntry) -> bool,
     rewound: &mut GitRestoreReport,
-) -> Result<(), Error> {
-    let mut differences = restore::all(tree::compare(&of.store, Some(is), Some(was))?);
-    differences.retain(|path, it| is_meant(path, it));
+) -> SnapshotResult<()> {
+    let mut differences = restore::to_differences(tree::compare(&of.store, Some(is), Some(was))?);
+    differences.retain(|path, entry| is_meant(path, entry));
     if differences.is_empty() {
         return Ok(());
     }
     let place = as_path(own).display().to_string();
     let git = of.root()?.open_below(own).map_err(io("open", &of.workspace.join(&place)))?;
-    if !Read::from_io(git.look(b"index.lock")).is_absent() {
+    if !Read::from_io(git.metadata(b"index.lock")).is_absent() {
         let all = differences.len();
         differences.retain(|path, _| !is_staged(first_part(path)));
         if differences.len() < all {
@@ -65,8 +66,9 @@ pub(crate) fn is_setting(path: &[u8]) -> bool {
 }
 
 /// Returns a configuration without what it says of branches.
-pub(crate) fn without_branches(store: &Store, place: Option<Place>) -> Result<Vec<u8>, Error> {
-    let text = place.filter(|it| !it.is_folder()).map_or(Ok(Vec::new()), |place| store.blob(&place.id))?;
+pub(crate) fn without_branches(store: &ObjectStore, place: Option<EntryState>) -> SnapshotResult<Vec<u8>> {
+    let text =
+        place.filter(|place| !place.is_folder()).map_or(Ok(Vec::new()), |place| store.blob(&place.id))?;
     let mut is_of_branch = false;
     let lines = text.split_inclusive(|&byte| byte == b'\n').filter(|line| {
         let line = line.trim_ascii_start();
@@ -84,7 +86,7 @@ pub(super) fn is_staged(path: &[u8]) -> bool {
 
 impl GitRestoreReport {
     /// Notes that the files of git are as they were.
-    fn files(&mut self, own: &[u8], differences: &BTreeMap<Vec<u8>, Difference>, applied: RestoreReport) {
+    fn files(&mut self, own: &[u8], differences: &BTreeMap<Vec<u8>, DiffEntry>, applied: RestoreReport) {
         let place = as_path(own);
         let any = |is_such: fn(&[u8]) -> bool| differences.keys().any(|path| is_such(path));
         if applied.left.is_empty() {

@@ -2,34 +2,35 @@
 //! reflog. It is bound to that repository, and not asked where links or pipes lead its writes elsewhere.
 
 use unstuck_core::id::Digest;
-use unstuck_core::snapshot::{Snapshot, Standing};
-use unstuck_core::text::shell::quoted;
+use unstuck_core::snapshot::{RepositoryState, Snapshot};
+use unstuck_core::text::shell::quote_word;
 use unstuck_files::safe_dir::{self, as_path};
 
+use super::git_state::{Uncovered, has_objects, missing_branches, pinned_repo};
+use super::report::{GitRestoreReport, NO_REPOSITORY, first_few, unknown_state};
 use super::state_files::{self, is_in_progress, is_setting};
-use super::{GitRestoreReport, NO_REPOSITORY, Unknown, bound, gone, has_objects, told, unknown_state};
 use crate::git::PinnedRepo;
-use crate::snapshot::error::Error;
+use crate::snapshot::error::SnapshotResult;
+use crate::snapshot::git_files::is_object_name;
 use crate::snapshot::nested_repos;
 use crate::snapshot::object::{LINK, TYPE};
-use crate::snapshot::options::Branches;
+use crate::snapshot::options::BranchTargets;
 use crate::snapshot::paths::GIT;
-use crate::snapshot::refs::{self, Changed, Held};
-use crate::snapshot::repository::is_object_name;
+use crate::snapshot::refs::{self, ChangedRef, RepoTree};
 use crate::snapshot::root_tree::Parts;
 use crate::snapshot::snapshots::Snapshots;
-use crate::snapshot::store::Store;
-use crate::snapshot::tree::{self, Place};
+use crate::snapshot::store::ObjectStore;
+use crate::snapshot::tree::{self, EntryState};
 
 /// The state of a repository in a snapshot.
 struct State {
-    standing: Standing,
-    branches: Branches,
+    standing: RepositoryState,
+    branches: BranchTargets,
 }
 
 impl State {
     /// Returns `None` if the state is unknown, because of names that are not Unicode.
-    fn of(store: &Store, parts: &Parts, standing: &Standing) -> Result<Option<Self>, Error> {
+    fn read(store: &ObjectStore, parts: &Parts, standing: &RepositoryState) -> SnapshotResult<Option<Self>> {
         let name = standing.branch.as_ref().or(standing.commit.as_ref());
         let is_known = name.is_none_or(|name| !name.contains('\u{fffd}'));
         let branches = parts.branches(store)?.filter(|_| is_known);
@@ -42,15 +43,15 @@ pub(super) fn put_back(
     of: &Snapshots,
     (now, is): (&Snapshot, &Parts),
     (then, was): (&Snapshot, &Parts),
-    unknown: &Unknown,
+    unknown: &Uncovered,
     rewound: &mut GitRestoreReport,
-) -> Result<bool, Error> {
+) -> SnapshotResult<bool> {
     let Some(stood) = &then.repository else { return Ok(false) };
     let Some(stands) = &now.repository else {
         rewound.leave_at(GIT, NO_REPOSITORY);
         return Ok(false);
     };
-    if let Some(why) = unread(now, is).or_else(|| unread(then, was)) {
+    if let Some(why) = unread_note(now, is).or_else(|| unread_note(then, was)) {
         rewound.leave_at(GIT, &unknown_state(&why));
         return Ok(false);
     }
@@ -59,7 +60,7 @@ pub(super) fn put_back(
             .leave(".git", "leads to another repository than it did, in which nothing is changed".to_owned());
         return Ok(false);
     }
-    let at = match bound(of) {
+    let at = match pinned_repo(of) {
         Ok(Some(at)) => at,
         Ok(None) => {
             rewound.leave_at(GIT, NO_REPOSITORY);
@@ -73,7 +74,7 @@ pub(super) fn put_back(
     let folders = is.repository_folder().zip(was.repository_folder());
     let unknown = &unknown.below(GIT);
     if let Some(folders) = folders {
-        if let Some((path, why)) = in_the_way(of, now, folders, unknown)? {
+        if let Some((path, why)) = find_blocker(of, now, folders, unknown)? {
             rewound.leave(&path, why);
             return Ok(false);
         }
@@ -81,7 +82,7 @@ pub(super) fn put_back(
         let is_meant = |path: &[u8]| is_in_progress(path) || is_setting(path) || is_head(path);
         state_files::put_back(of, GIT, folders, unknown, |path, _| is_meant(path), rewound)?;
     }
-    let states = State::of(&of.store, is, stands)?.zip(State::of(&of.store, was, stood)?);
+    let states = State::read(&of.store, is, stands)?.zip(State::read(&of.store, was, stood)?);
     let Some((mut is, was)) = states.filter(|(_, was)| was.standing.is_known()) else {
         let why = "the names of branches are not UTF-8, or HEAD held no ref";
         rewound.leave_at(GIT, &unknown_state(why));
@@ -89,7 +90,7 @@ pub(super) fn put_back(
     };
     if !stands.is_known() {
         if folders.is_none() {
-            rewound.leave_at(GIT, &no_ref(&at, &was));
+            rewound.leave_at(GIT, &no_ref_message(&at, &was));
             return Ok(false);
         }
         // Its HEAD held garbage, and is by now the one that was.
@@ -99,23 +100,26 @@ pub(super) fn put_back(
             is.standing.commit = is.branches.get(name).cloned();
         }
     }
-    let branches = gone(&is.branches, &was.branches);
-    let held =
-        |(is, was)| (Held { tree: is, unknown: &unknown.now }, Held { tree: was, unknown: &unknown.then });
-    let others = folders.map(held).map_or(Ok(Vec::new()), |(is, was)| refs::changed(&of.store, is, was))?;
+    let branches = missing_branches(&is.branches, &was.branches);
+    let held = |(is, was)| {
+        (RepoTree { tree: is, unknown: &unknown.now }, RepoTree { tree: was, unknown: &unknown.then })
+    };
+    let others =
+        folders.map(held).map_or(Ok(Vec::new()), |(is, was)| refs::changed_refs(&of.store, is, was))?;
     let dropped = match folders.filter(|_| stands.stash == stood.stash) {
         Some((is, was)) => dropped_stashes(&of.store, is, was)?,
         None => Vec::new(),
     };
-    let wanted = branches.iter().chain(&others).map(|it| &it.was).chain(&dropped).map(String::as_str);
+    let wanted =
+        branches.iter().chain(&others).map(|changed| &changed.was).chain(&dropped).map(String::as_str);
     if folders.is_some() && !has_objects(&at, wanted.chain(was.standing.commit.as_deref())) {
         rewound.give_objects_back(of)?;
     }
     rewound.bring_back(&at, "branches", &branches);
     rewound.bring_back(&at, "tags and other refs", &others);
-    rewound.head(&at, &is, &was);
+    rewound.restore_head(&at, &is, &was);
     if let Some(folders) = folders {
-        if !dropped.is_empty() || others.iter().any(|it| it.name == refs::STASH) {
+        if !dropped.is_empty() || others.iter().any(|changed| changed.name == refs::STASH) {
             let left = rewound.left.len();
             state_files::put_back(of, GIT, folders, unknown, |path, _| path == STASH_LOG, rewound)?;
             if !dropped.is_empty() && rewound.left.len() == left {
@@ -130,13 +134,13 @@ pub(super) fn put_back(
 }
 
 /// Returns the commits of older stashes that the log of the stash has lost.
-fn dropped_stashes(store: &Store, is: Digest, was: Digest) -> Result<Vec<String>, Error> {
-    let log = |git| -> Result<Vec<String>, Error> {
-        let file = tree::find(store, git, STASH_LOG)?.filter(|it| !it.is_folder());
-        let text = file.map_or(Ok(Vec::new()), |it| store.blob(&it.id))?;
+fn dropped_stashes(store: &ObjectStore, is: Digest, was: Digest) -> SnapshotResult<Vec<String>> {
+    let log = |git| -> SnapshotResult<Vec<String>> {
+        let file = tree::find(store, git, STASH_LOG)?.filter(|state| !state.is_folder());
+        let text = file.map_or(Ok(Vec::new()), |state| store.blob(&state.id))?;
         let names = String::from_utf8_lossy(&text)
             .lines()
-            .filter_map(|it| it.split(' ').nth(1).map(str::to_owned))
+            .filter_map(|line| line.split(' ').nth(1).map(str::to_owned))
             .collect();
         Ok(names)
     };
@@ -153,7 +157,7 @@ fn dropped_stashes(store: &Store, is: Digest, was: Digest) -> Result<Vec<String>
 const STASH_LOG: &[u8] = b"logs/refs/stash";
 
 /// Returns what of the repository could not be read for a snapshot.
-fn unread(snapshot: &Snapshot, parts: &Parts) -> Option<String> {
+fn unread_note(snapshot: &Snapshot, parts: &Parts) -> Option<String> {
     let noted = || {
         let note = snapshot.unread().next()?.trim_start_matches("of the repository: ");
         Some(note.trim_end_matches(Snapshot::UNREAD).trim_end_matches(", ").to_owned())
@@ -163,42 +167,42 @@ fn unread(snapshot: &Snapshot, parts: &Parts) -> Option<String> {
 }
 
 /// Says that HEAD holds garbage where no snapshot has it, and what to do.
-fn no_ref(at: &PinnedRepo, was: &State) -> String {
+fn no_ref_message(at: &PinnedRepo, was: &State) -> String {
     let head = at.own.join("HEAD");
     let was = match (&was.standing.branch, &was.standing.commit) {
         (Some(name), _) => format!("ref: refs/heads/{name}"),
         (None, commit) => commit.iter().cloned().collect(),
     };
-    let (head, was) = (quoted(&head.to_string_lossy()), quoted(&was));
+    let (head, was) = (quote_word(&head.to_string_lossy()), quote_word(&was));
     format!(
         "stays as it is: its HEAD holds no ref; write one: echo {was} > {head}; then undo again with --git"
     )
 }
 
 /// Returns what keeps git from being asked to move refs, and why: it would write where a link or a pipe leads that was none.
-fn in_the_way(
+fn find_blocker(
     of: &Snapshots,
     now: &Snapshot,
     (is, was): (Digest, Digest),
-    unknown: &Unknown,
-) -> Result<Option<(String, String)>, Error> {
+    unknown: &Uncovered,
+) -> SnapshotResult<Option<(String, String)>> {
     const KEPT: [&[u8]; 5] = [b"HEAD", b"packed-refs", b"refs", b"logs", b"reftable"];
     const LED_ELSEWHERE: &str = "is a link or a pipe where git writes: remove it, and undo again with --git";
     if let Some(why) = unknown.at(b"HEAD") {
         return Ok(Some((".git".to_owned(), unknown_state(&why))));
     }
-    if tree::find(&of.store, is, b"HEAD")?.is_none_or(|it| it.is_folder()) {
+    if tree::find(&of.store, is, b"HEAD")?.is_none_or(|state| state.is_folder()) {
         return Ok(Some((".git".to_owned(), NO_REPOSITORY.to_owned())));
     }
     let is_kept = |path: &[u8]| KEPT.iter().any(|kept| safe_dir::is_within(path, kept));
     let changed = tree::compare(&of.store, Some(was), Some(is))?;
-    let is_link = |place: &Place| place.mode & TYPE == LINK;
+    let is_link = |place: &EntryState| place.mode & TYPE == LINK;
     let link = changed.iter().find(|(path, pair)| is_kept(path) && pair.after.as_ref().is_some_and(is_link));
     if let Some((path, _)) = link {
         return Ok(Some((format!(".git/{}", as_path(path).display()), LED_ELSEWHERE.to_owned())));
     }
-    let uncovered = Parts::of(&of.store, now)?.uncovered(&of.store)?;
-    let pipe = uncovered.no_files().find(|path| path.strip_prefix(b".git/").is_some_and(is_kept));
+    let uncovered = Parts::read(&of.store, now)?.uncovered(&of.store)?;
+    let pipe = uncovered.special_files().find(|path| path.strip_prefix(b".git/").is_some_and(is_kept));
     Ok(pipe.map(|path| (as_path(path).display().to_string(), LED_ELSEWHERE.to_owned())))
 }
 
@@ -207,10 +211,10 @@ fn head_of(state: &State) -> (Option<&String>, Option<&String>) {
 }
 
 /// Restores HEAD and its branch. A ref that another process has moved since it was read stays where it is.
-fn head(at: &PinnedRepo, is: &State, was: &State) -> Result<(), String> {
+fn restore_head(at: &PinnedRepo, is: &State, was: &State) -> Result<(), String> {
     let Some(name) = &was.standing.branch else {
         let commit = was.standing.commit.as_deref().unwrap_or_default(); // no read
-        return asked(at, &["update-ref", "--no-deref", "-m", WHY, "HEAD", commit]);
+        return run_git(at, &["update-ref", "--no-deref", "-m", WHY, "HEAD", commit]);
     };
     let full = format!("refs/heads/{name}");
     let elsewhere = is.standing.elsewhere.iter().find(|(_, head)| **head == format!("ref: {full}"));
@@ -222,7 +226,7 @@ fn head(at: &PinnedRepo, is: &State, was: &State) -> Result<(), String> {
             return Err(format!("the branch {name} is a symbolic one now"));
         }
         (Some(then), Some(now)) if then != now => {
-            change(
+            update_refs(
                 at,
                 [&b"update "[..], full.as_bytes(), b"\0", then.as_bytes(), b"\0", now.as_bytes(), b"\0"]
                     .concat(),
@@ -230,18 +234,18 @@ fn head(at: &PinnedRepo, is: &State, was: &State) -> Result<(), String> {
         }
         // It had no commit yet.
         (None, Some(now)) => {
-            change(at, [&b"delete "[..], full.as_bytes(), b"\0", now.as_bytes(), b"\0"].concat())?;
+            update_refs(at, [&b"delete "[..], full.as_bytes(), b"\0", now.as_bytes(), b"\0"].concat())?;
         }
         _ => {}
     }
-    asked(at, &["symbolic-ref", "-m", WHY, "HEAD", &full])
+    run_git(at, &["symbolic-ref", "-m", WHY, "HEAD", &full])
 }
 
 /// The reflog message of a move.
 const WHY: &str = "unstuck undo";
 
 /// Changes refs, all of them or none, and none through a symbolic one.
-fn change(at: &PinnedRepo, changes: Vec<u8>) -> Result<(), String> {
+fn update_refs(at: &PinnedRepo, changes: Vec<u8>) -> Result<(), String> {
     if changes.is_empty() {
         return Ok(());
     }
@@ -249,13 +253,13 @@ fn change(at: &PinnedRepo, changes: Vec<u8>) -> Result<(), String> {
     at.ask(&arguments, changes).map(drop).map_err(|error| error.to_string())
 }
 
-fn asked(at: &PinnedRepo, arguments: &[&str]) -> Result<(), String> {
+fn run_git(at: &PinnedRepo, arguments: &[&str]) -> Result<(), String> {
     at.ask(arguments, Vec::new()).map(drop).map_err(|error| error.to_string())
 }
 
 impl GitRestoreReport {
     /// Gives the repository the objects that the snapshots have of it.
-    fn give_objects_back(&mut self, of: &Snapshots) -> Result<(), Error> {
+    fn give_objects_back(&mut self, of: &Snapshots) -> SnapshotResult<()> {
         let given =
             of.root()?.open_below(GIT).and_then(|own| nested_repos::give_objects_back(&of.own, GIT, &own));
         if let Err(error) = given {
@@ -265,9 +269,9 @@ impl GitRestoreReport {
     }
 
     /// Takes back what became of refs.
-    fn bring_back(&mut self, at: &PinnedRepo, what: &str, changed: &[Changed]) {
-        match change(at, changed.iter().flat_map(Changed::taken_back).collect()) {
-            Ok(()) => self.done.extend(told(changed.iter().map(Changed::told))),
+    fn bring_back(&mut self, at: &PinnedRepo, what: &str, changed: &[ChangedRef]) {
+        match update_refs(at, changed.iter().flat_map(ChangedRef::undo_line).collect()) {
+            Ok(()) => self.done.extend(first_few(changed.iter().map(ChangedRef::restored_message))),
             Err(why) => {
                 self.leave(&format!(".git: {what}"), format!("those that are gone are not back: {why}"));
             }
@@ -275,12 +279,12 @@ impl GitRestoreReport {
     }
 
     /// Brings HEAD with its branch to where they were.
-    fn head(&mut self, at: &PinnedRepo, is: &State, was: &State) {
+    fn restore_head(&mut self, at: &PinnedRepo, is: &State, was: &State) {
         if head_of(is) == head_of(was) {
             return;
         }
         let (from, to) = (is.standing.head(), was.standing.head());
-        match head(at, is, was) {
+        match restore_head(at, is, was) {
             Ok(()) => self.done.push(format!("is on {to} again, and was on {from}")),
             Err(why) => self.leave(".git: HEAD", format!("is not where it was: {why}")),
         }
