@@ -1,4 +1,4 @@
-//! Small words for people: spans, moments, columns, colours.
+//! Small words for people: spans, moments, columns, colors.
 
 use std::io::{self, IsTerminal as _, Write};
 
@@ -71,7 +71,7 @@ pub fn width() -> usize {
     terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).max(40)
 }
 
-/// Says whether standard output is a terminal on which colours are wanted.
+/// Says whether standard output is a terminal on which colors are wanted.
 pub fn colors_wanted() -> bool {
     io::stdout().is_terminal() && colors_supported()
 }
@@ -101,18 +101,18 @@ const END_OF_STYLE: &str = "\u{1b}[0m";
 /// Bold, faint, red, yellow, and bold in red, green and yellow, as terminals number them.
 const STYLES: [&str; 7] = ["1", "2", "31", "33", "1;31", "1;32", "1;33"];
 
-/// Returns a text in one of the [`STYLES`], where there are colours.
+/// Returns a text in one of the [`STYLES`], where there are colors.
 pub fn styled(text: &str, style: &str) -> String {
     debug_assert!(STYLES.contains(&style), "{style} would not be shown");
     if colors_wanted() { format!("{ESCAPE}[{style}m{text}{END_OF_STYLE}") } else { text.to_owned() }
 }
 
-/// Returns a text in bold, where there are colours.
+/// Returns a text in bold, where there are colors.
 pub fn bold(text: &str) -> String {
     styled(text, "1")
 }
 
-/// Takes text of others to wherever text goes, and makes it [plain](plain()) on the way.
+/// A writer that [sanitizes](sanitize()) what is written through it.
 pub struct SanitizingWriter<W>(pub W);
 
 impl<W: Write> Write for SanitizingWriter<W> {

@@ -461,7 +461,7 @@ fn every_format_of_git_status_is_understood() {
             "z" Untracked
         "#]],
     );
-    // `color.status=always` colours the lines, and with -z the letters.
+    // `color.status=always` colors the lines, and with -z the letters.
     check_status(
         "## \u{1b}[32mmain\u{1b}[m...\u{1b}[31mgone/main\u{1b}[m [gone]\n\u{1b}[32mM\u{1b}[m\u{1b}[31mM\u{1b}[m a\n\u{1b}[31m??\u{1b}[m b\n",
         expect![[r#"
@@ -575,14 +575,14 @@ fn unrecognized_failure_is_reported_in_full() {
         "something went wrong\n",
         "",
         expect![[
-            r#"[{"error":"something went wrong","message":"something went wrong","name":"unrecognised output","unparsed":true}]"#
+            r#"[{"error":"something went wrong","message":"something went wrong","name":"unrecognized output","unparsed":true}]"#
         ]],
     );
     check_extracted(
         Extractor::LintErrors,
         "",
         "",
-        expect![[r#"[{"error":"","message":"","name":"unrecognised output","unparsed":true}]"#]],
+        expect![[r#"[{"error":"","message":"","name":"unrecognized output","unparsed":true}]"#]],
     );
     check_extracted(Extractor::Files, "something went wrong\n", "", expect![[r#"[]"#]]);
     check_extracted(Extractor::Files, "file:///x/d.ts:3:4\n", "", expect![[r#"["/x/d.ts"]"#]]);

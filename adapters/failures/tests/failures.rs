@@ -470,7 +470,7 @@ fn a_report_is_read_by_its_dialect() {
     ] {
         let extraction = read_report("junit", bytes);
         check(&extraction, &expected);
-        assert_eq!(extraction, read_report("", bytes), "the format is recognised");
+        assert_eq!(extraction, read_report("", bytes), "the format is recognized");
     }
 }
 

@@ -147,7 +147,7 @@ mod tests {
         check("plain lines", b"one\ntwo\nthree", &["one", "two", "three"]);
         check("a carriage return ends a line", b"10%\r20%\r\n", &["10%", "20%"]);
         check("blank lines are left out", b"\n  \n\t\nx\n", &["x"]);
-        check("colours", b"\x1b[1;31mred\x1b[0m", &["red"]);
+        check("colors", b"\x1b[1;31mred\x1b[0m", &["red"]);
         check("a title ended by BEL", b"\x1b]0;title\x07text", &["text"]);
         check("a link ended by ESC \\", b"\x1b]8;;http://x\x1b\\text\x1b]8;;\x1b\\", &["text"]);
         check("character set", b"\x1b(Btext", &["text"]);

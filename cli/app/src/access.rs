@@ -61,7 +61,7 @@ pub fn read_only_environment(runs: &Runs) -> RunEnvironment {
 /// Brings store and mirror of a run together if it is not live, so that a command acts on all of its events. Returns
 /// the open log: until it is dropped, no other process can continue the run.
 ///
-/// Damage that cannot be repaired is reported when the events are read, or when the log is [opened].
+/// Damage that cannot be repaired is reported when the events are read, or when the log is [opened](open_log).
 pub fn reconcile_log(project: &ProjectRuns, found: &RunHandle) -> Option<Arc<RunLog>> {
     if found.is_live() {
         return None;

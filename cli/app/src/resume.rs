@@ -209,7 +209,7 @@ pub fn retry(project: &ProjectRuns, run: &str, terms: &Terms) -> Result<RetryRes
     Ok(RetryResult::Ready(Box::new(ready.inspect_err(|_| withdraw(&found))?)))
 }
 
-/// Takes the sign of a [`retry_request`] back, where the run could not be driven after all.
+/// Withdraws a [`retry`] request, if the run could not be driven after all.
 pub fn withdraw(found: &RunHandle) {
     sign::withdraw(&found.runs.artifacts(&found.entry.run));
 }

@@ -144,7 +144,7 @@ mod tests {
         let drawn = terminal(page, "a984", width);
         let long: Vec<&str> = drawn.lines().filter(|line| line.chars().count() > width).collect();
         assert_eq!(long, [""; 0], "lines that do not fit into {width} columns");
-        assert!(!drawn.contains('\u{1b}'), "without a terminal there are no colours");
+        assert!(!drawn.contains('\u{1b}'), "without a terminal there are no colors");
         want.assert_eq(&drawn);
     }
 

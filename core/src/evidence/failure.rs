@@ -165,7 +165,7 @@ pub enum FailureSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// Nothing was recognised; what there is stands for the whole output.
+    /// Nothing was recognized; what there is stands for the whole output.
     Low,
     /// Read by the general shape of errors, not by the grammar of a tool.
     Medium,

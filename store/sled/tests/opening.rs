@@ -1271,13 +1271,13 @@ fn a_lease_file_that_is_lost_does_not_let_the_epoch_fall() {
 #[test]
 fn a_deleted_run_is_gone_and_its_neighbour_is_not() {
     let run = Run::with(2);
-    let neighbour = RunDir::new(run.folder.path().parent().unwrap(), "neighbour".into());
-    drop(in_folder::create(&neighbour).unwrap());
+    let neighbor = RunDir::new(run.folder.path().parent().unwrap(), "neighbor".into());
+    drop(in_folder::create(&neighbor).unwrap());
     let (lease, _) = FileLease::acquire(&run.folder.lease()).unwrap();
     in_folder::store(&run.folder).delete(run.folder.run(), lease).unwrap();
     assert!(matches!(run.open_error(), OpenError::NotFound { .. }));
-    in_folder::open_for_writing(&neighbour).unwrap();
-    assert_eq!(fs::read_dir(neighbour.path().parent().unwrap()).unwrap().count(), 1);
+    in_folder::open_for_writing(&neighbor).unwrap();
+    assert_eq!(fs::read_dir(neighbor.path().parent().unwrap()).unwrap().count(), 1);
 }
 
 /// A small generator, so that a failing case can be repeated.

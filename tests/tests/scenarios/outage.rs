@@ -380,7 +380,7 @@ fn s26_a_worker_that_needs_a_person_blocks_the_run_and_says_what_it_needs() {
 #[test]
 fn s26_a_judge_that_asked_gets_the_answer() {
     let stage = Stage::repository();
-    let asks = "unstuck verdict blocked --needs \\\"which colour\\\"";
+    let asks = "unstuck verdict blocked --needs \\\"which color\\\"";
     let judge = format!(
         "cat >judge.told; if grep -q blue judge.told; then unstuck verdict complete; else {asks}; fi"
     );
@@ -390,7 +390,7 @@ fn s26_a_judge_that_asked_gets_the_answer() {
         "",
         &format!("{keys}\"{judge}\"\n  instructions: judge it\n  decision_file: v.json\n  capabilities: [READ, RUN_COMMANDS]\n"),
     );
-    stage.unstuck(&["run", "flow.yaml"]).with_status(4).says("which colour");
+    stage.unstuck(&["run", "flow.yaml"]).with_status(4).says("which color");
     stage.unstuck(&["answer", "@last", "it is blue"]).with_status(0);
     stage.verify();
 }

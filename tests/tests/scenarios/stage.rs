@@ -440,7 +440,7 @@ impl Live {
         let ended = self.output(status.code());
         assert!(
             !ended.out.contains('\x1b') && !ended.err.contains('\x1b'),
-            "no terminal, no colours: {ended:#?}"
+            "no terminal, no colors: {ended:#?}"
         );
         ended
     }

@@ -20,7 +20,7 @@ use unstuck_failures::{Confidence, FailureClass, Occurrence, OccurrenceReport, T
 const TAIL_LINES: usize = 40;
 
 /// Name of the record for unrecognized output.
-pub const UNRECOGNIZED: &str = "unrecognised output";
+pub const UNRECOGNIZED: &str = "unrecognized output";
 
 /// The output of a validator.
 #[derive(Clone, Copy, Debug)]

@@ -130,12 +130,12 @@ fn errors_are_reported_with_their_place() {
         "#]],
     );
     check(
-        &with(&format!("    exits: {{ 0: config, 53: limit, x: auth }}\n    colour: red\n{DONE}")),
+        &with(&format!("    exits: {{ 0: config, 53: limit, x: auth }}\n    color: red\n{DONE}")),
         expect![[r#"
         workers.yaml:5:14: workers.mine.exits.0: not an exit code; expected 1 to 255
         workers.yaml:5:29: workers.mine.exits.53: found "limit"; expected one of rate_limit, overloaded, server, network, auth, credit, context_overflow, bad_request, turn_limit, budget_limit, no_session, config, crashed, no_end, empty_answer, interrupted, unknown
         workers.yaml:5:36: workers.mine.exits.x: not an exit code; expected 1 to 255
-        workers.yaml:6:5: workers.mine.colour: unknown key; the keys are listed in docs/workers.md
+        workers.yaml:6:5: workers.mine.color: unknown key; the keys are listed in docs/workers.md
     "#]],
     );
     check(

@@ -39,7 +39,7 @@ pub struct Args {
     /// which none failed has passed.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     exit_code: Option<i32>,
-    /// The format of the output, instead of having it recognised.
+    /// The format of the output, instead of having it recognized.
     #[arg(long, value_name = "NAME", value_parser = failures::format)]
     format: Option<&'static Format>,
     /// Print JSON.
@@ -122,7 +122,7 @@ fn print_table(extraction: &Extraction) -> io::Result<()> {
     if failures.is_empty() {
         return writeln!(out, "no failures").and_then(|()| out.flush());
     }
-    let tool = if extraction.tool.is_empty() { "nothing recognised" } else { &extraction.tool };
+    let tool = if extraction.tool.is_empty() { "nothing recognized" } else { &extraction.tool };
     writeln!(out, "{} ({tool})", format::count(failures.len(), "failure"))?;
     for failure in failures {
         let place = failure.location.as_ref().map_or_else(String::new, ToString::to_string);
@@ -143,7 +143,7 @@ fn print_table(extraction: &Extraction) -> io::Result<()> {
     if extraction.confidence == Confidence::Low {
         writeln!(
             out,
-            "  no format was recognised: this one failure stands for the whole output (--format NAME forces one)"
+            "  no format was recognized: this one failure stands for the whole output (--format NAME forces one)"
         )?;
     }
     out.flush()
