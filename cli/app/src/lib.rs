@@ -2,10 +2,12 @@
 //!
 //! # Map
 //!
-//! - [`project_location`] is the folder of a command, [`project`] finds the runs that a request names; [`listing`] and [`overview`] list them, [`status`] and [`next`] give
-//!   the status of each and the next command. [`run_revision`] is a moment of a run.
-//! - Before a run: [`workers`], [`clients`], [`client_version`], [`login_status`], [`client_source`], [`trust`] and [`sandbox`] (the clients and their access), [`preflight`],
-//!   [`missing_programs`] and [`lints`] (problems of a workflow), [`branches`], [`worktrees`].
+//! - [`project_location`] is the directory of a command, [`project`] finds the runs that a request names. [`listing`] and
+//!   [`overview`] list them, [`status`] and [`next`] give the status of each and the next command. [`run_revision`] is a point in
+//!   a run.
+//! - Before a run: [`workers`], [`clients`], [`client_version`], [`login_status`], [`client_source`], [`trust`] and [`sandbox`]
+//!   (the clients and their access), [`preflight`], [`missing_programs`] and [`lints`] (problems of a workflow), [`branches`],
+//!   [`worktrees`].
 //! - [`start`] makes a new run ready to be driven, from one of the [`workflows`] or a [`goal`]. [`drive`] drives it to
 //!   its end, [`notify`] sends the end, [`resume`] makes a stopped run ready to be driven.
 //! - After a run: [`report`], [`diff`], [`undo`], [`verify`], [`transfer`] (export and import), [`gc`]. [`doctor`] examines
