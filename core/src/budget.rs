@@ -1,8 +1,7 @@
 //! Budget of a run: its limits and its spending.
 
-use crate::call_report::CallReport;
-use crate::cost::{CostLedger, Prices, Spend, dollars};
-use crate::event::{Call, Exit, Outcome, RunResumed, TurnKind};
+use crate::cost::{CostLedger, Spend, dollars};
+use crate::event::{Exit, Outcome, RunResumed, TurnKind};
 use crate::id::{RunId, StepId};
 use crate::plural::count;
 use crate::state::{InFlight, RunState, StepState};
@@ -53,33 +52,33 @@ impl RunState {
     }
 
     fn ledger_so_far(&self) -> CostLedger {
-        let mut ledger = self.ledger.clone();
+        let mut spending = self.spending.clone();
         let prices = self.workflow().and_then(|workflow| workflow.prices.as_ref());
         for (_, at) in self.in_flight() {
             let in_flight = at.phase.in_flight();
             if let Some((call, progress)) =
                 in_flight.and_then(|running| running.call.as_ref().zip(running.progress.as_ref()))
             {
-                add(&mut ledger, Some(call), &progress.so_far(&call.client), prices);
+                spending.add_call(Some(call), Some(&progress.so_far(&call.client)), prices);
             }
         }
-        ledger
+        spending.ledger
     }
 
     /// Returns the spending of ended calls.
     pub fn spent_by_ended_calls(&self) -> Spend {
-        self.ledger.spent()
+        self.spending.ledger.spent()
     }
 
     /// Returns the budget of the run, including what a person added.
     pub fn budget(&self) -> Budget {
         let configured = self.workflow().map(|workflow| workflow.budget).unwrap_or_default();
-        configured.plus(self.extra_budget).within(self.allowance)
+        self.spending.budget(configured)
     }
 
     /// Returns the budget that a person added to the run.
     pub fn extra_budget(&self) -> Budget {
-        self.extra_budget
+        self.spending.extra_budget
     }
 
     /// Returns the lifetime budget of a child run: what the budget leaves after all other spending.
@@ -92,21 +91,10 @@ impl RunState {
         }
     }
 
-    /// Adds the budget that a person grants when resuming the run.
-    pub(crate) fn add_budget(&mut self, order: &RunResumed) {
-        let more = Budget {
-            micro_usd: Some(order.add_micro_usd),
-            tokens: Some(order.add_tokens),
-            accepts_unknown: order.accept_unknown_cost,
-        };
-        self.extra_budget = more.plus(self.extra_budget);
-        self.allowance = order.allowance.unwrap_or_default();
-    }
-
     /// Returns the limit that is still reached after this resume, if any.
     pub(crate) fn budget_exceeded_after(&self, order: &RunResumed) -> Option<BudgetExceeded> {
         let mut after = self.clone();
-        after.add_budget(order);
+        after.spending.resume(order);
         after.budget_exceeded()
     }
 
@@ -132,14 +120,14 @@ impl RunState {
         if budget.accepts_unknown {
             return None;
         }
-        let (unpriced, uncounted) = (self.ledger.unpriced(), self.ledger.uncounted());
+        let (unpriced, uncounted) = (self.spending.ledger.unpriced(), self.spending.ledger.uncounted());
         let money = unpriced.filter(|_| budget.micro_usd.is_some());
         let tokens = uncounted.filter(|_| budget.tokens.is_some());
         money
             .map(|model| BudgetExceeded::Unknown { model: model.to_owned() })
             .or_else(|| tokens.map(|client| BudgetExceeded::Uncounted { client: client.to_owned() }))
             .or_else(|| {
-                let calls = self.ledger.unreported_cut_off_calls();
+                let calls = self.spending.ledger.unreported_cut_off_calls();
                 (calls >= BROKEN_OFF_MAX).then_some(BudgetExceeded::BrokenOff { calls })
             })
     }
@@ -158,7 +146,7 @@ impl RunState {
         let Some((step, at)) = self.step(id) else { return };
         let Some(InFlight { call, progress, .. }) = at.phase.in_flight() else { return };
         if let Some(Exit::Child(child)) = outcome.map(|outcome| &outcome.exit) {
-            return self.ledger.add_child(&child.run, child.spent);
+            return self.spending.ledger.add_child(&child.run, child.spent);
         }
         let never_ran = outcome.is_some_and(|outcome| matches!(outcome.exit, Exit::CouldNotStart(_)));
         if !at.current_worker(step).is_some_and(Worker::is_paid) || never_ran {
@@ -172,26 +160,14 @@ impl RunState {
         let call = call.as_deref().cloned();
         let prices = plan.as_ref().and_then(|plan| plan.started.workflow.prices.as_ref());
         let steps = &self.steps;
-        self.ledger.retain_sessions(|client, id| {
+        self.spending.ledger.retain_sessions(|client, id| {
             steps
                 .iter()
                 .filter_map(|at| at.calls.conversation.as_ref())
                 .any(|session| session.client == client && session.id == id)
         });
-        match reading {
-            Some(reading) => add(&mut self.ledger, call.as_ref(), &reading, prices),
-            None => self.ledger.add_unreported(),
-        }
+        self.spending.add_call(call.as_ref(), reading.as_ref(), prices);
     }
-}
-
-/// Adds the report of a call. A call that did not continue a conversation started it.
-fn add(ledger: &mut CostLedger, call: Option<&Call>, reading: &CallReport, prices: Option<&Prices>) {
-    let session = call.and_then(|call| call.session.as_deref());
-    if call.is_some_and(|call| !call.continues) {
-        ledger.begin(&reading.client, session, reading);
-    }
-    ledger.add(&reading.client, session, reading, prices);
 }
 
 impl StepState {

@@ -16,7 +16,7 @@ use crate::workflow::Step;
 pub fn state_json(state: &RunState, step: &Step, at: &StepState) -> Value {
     let policy = step.convergence.as_ref();
     Value::Object(object([
-        ("iteration", json!(at.iteration)),
+        ("iteration", json!(at.iteration())),
         ("stage", json!(at.convergence.stage())),
         ("stallCount", json!(at.convergence.count())),
         ("stallThreshold", json!(policy.map(|policy| policy.stall_threshold))),

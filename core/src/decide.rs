@@ -102,7 +102,7 @@ impl Batch {
     /// Requests work; an attempt in the same iteration keeps the purpose of the previous one.
     fn request_work(&mut self, step: &StepId, iteration: Iteration, attempt: Attempt) {
         let at = self.at(step);
-        let purpose = if iteration == at.iteration { at.purpose } else { Purpose::Work };
+        let purpose = if iteration == at.iteration() { at.iteration.purpose } else { Purpose::Work };
         self.request(step, iteration, attempt, purpose);
     }
 
@@ -115,7 +115,7 @@ impl Batch {
     /// Requests the check, or repeats the inquiry that was in flight in this iteration.
     fn request_check(&mut self, step: &StepId, iteration: Iteration, attempt: Attempt) {
         let at = self.at(step);
-        let again = attempt > Attempt(1) && iteration == at.iteration;
+        let again = attempt > Attempt(1) && iteration == at.iteration();
         let (what, claim) =
             if again { (at.verdicts.inquiry, at.verdicts.claim.clone()) } else { (Inquiry::Check, None) };
         self.ask(step, iteration, attempt, what, claim);

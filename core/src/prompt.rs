@@ -34,7 +34,7 @@ pub fn worker_prompt(
     check_id: Option<&CheckId>,
     registry: &RegistryText,
 ) -> String {
-    if at.purpose == Purpose::Diagnosis {
+    if at.iteration.purpose == Purpose::Diagnosis {
         return diagnosis(state, step, at);
     }
     let claims = step.check.as_ref().filter(|_| step.claims()).zip(check_id);
@@ -124,7 +124,9 @@ fn value_of(name: &str, state: &RunState, step: &Step, at: &StepState, registry:
         "diagnosis" => at.diagnosis.as_deref().map_or_else(String::new, |diagnosis| {
             format!("## A diagnosis by somebody else\n\n{}", fenced(diagnosis))
         }),
-        "stage" if at.convergence.stage() > Stage(1) && at.purpose == Purpose::Work => stage_rules(step, at),
+        "stage" if at.convergence.stage() > Stage(1) && at.iteration.purpose == Purpose::Work => {
+            stage_rules(step, at)
+        }
         _ => String::new(),
     }
 }
@@ -141,7 +143,7 @@ fn position(state: &RunState, step: &Step, at: &StepState) -> String {
     let max = state.displayed_iterations(step, at);
     let mut text = format!(
         "Iteration {} of at most {max} of step {}, stage {}.",
-        at.iteration,
+        at.iteration(),
         step.id,
         at.convergence.stage()
     );

@@ -56,7 +56,7 @@ fn begin(mut state: RunState) -> RunState {
 fn end(state: RunState, name: &str, end: RunOutcome, micro_usd: u64) -> RunState {
     let (_, at) = state.step(&StepId::from(name)).expect("a step");
     let TurnId { step, iteration, attempt } =
-        TurnId { step: name.into(), iteration: at.iteration, attempt: at.attempt };
+        TurnId { step: name.into(), iteration: at.iteration(), attempt: at.attempt() };
     let spent = Spend { calls: 1, reported: CostTotal { micro_usd, calls: 1 }, ..Spend::default() };
     let outcome = Outcome {
         answer: "a login".to_owned(),

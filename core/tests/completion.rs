@@ -253,7 +253,7 @@ fn stands(world: &ScriptedWorld) -> String {
         Some(StepEnd::AttemptsExhausted(why)) => format!("exhausted: {why}"),
         Some(StepEnd::CheckCouldNotRun(failure)) => format!("could not run: {}", failure.message),
         Some(end) => format!("{end:?}"),
-        None => format!("iteration {} {:?}", at.iteration, at.verdicts.inquiry),
+        None => format!("iteration {} {:?}", at.iteration(), at.verdicts.inquiry),
     };
     format!("{phase} [{last}]")
 }
@@ -546,12 +546,12 @@ fn a_closer_that_changed_the_workspace_has_the_conditions_asked_again() {
     let mut world = played(completion, &[Done, Found("++")]);
     let (step, at) = world.state.steps().next().expect("a step");
     assert_eq!(at.verdicts.inquiry, Inquiry::Closer);
-    let (id, iteration) = (step.id.clone(), at.iteration);
+    let (id, iteration) = (step.id.clone(), at.iteration());
     let prompt = Blob { digest: Digest::sha256(b""), size: 0 };
     let started = CheckStarted {
         step: id.clone(),
         iteration,
-        attempt: at.attempt,
+        attempt: at.attempt(),
         check_id: "id".into(),
         prompt,
         limit: Millis(1),
@@ -559,7 +559,7 @@ fn a_closer_that_changed_the_workspace_has_the_conditions_asked_again() {
         templates: Vec::new(),
         call: None,
     };
-    let attempt = at.attempt;
+    let attempt = at.attempt();
     world.give(Observation::CheckStarted(started)).expect("a closer is due");
     let finished = CheckFinished {
         step: id,

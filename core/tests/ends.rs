@@ -69,7 +69,7 @@ impl Left {
 fn follows(step: Step, left: Left) -> String {
     let mut world = ScriptedWorld::start(Workflow::of_steps(vec![step]), Script::default());
     let (step, at) = world.state.steps().next().expect("a step");
-    let (step, iteration, attempt) = (step.id.clone(), at.iteration, at.attempt);
+    let (step, iteration, attempt) = (step.id.clone(), at.iteration(), at.attempt());
     let started = WorkerStarted {
         step: step.clone(),
         iteration,

@@ -191,7 +191,7 @@ fn a_loop_does_what_the_table_says() {
         let got = serde_json::json!({
             "run": run_status(&world),
             "step": status(a),
-            "iteration": a.iteration,
+            "iteration": a.iteration(),
             "worker_calls": calls(&world.worker_calls),
             "check_calls": calls(&world.check_calls),
             "stage": a.convergence.stage(),
@@ -225,7 +225,7 @@ fn a_graph_does_what_the_table_says() {
             .steps()
             .map(|(step, at)| {
                 let calls = world.worker_calls.get(&step.id).copied().unwrap_or(0);
-                (step.id.to_string(), serde_json::json!([status(at), at.iteration, calls]))
+                (step.id.to_string(), serde_json::json!([status(at), at.iteration(), calls]))
             })
             .collect();
         let got = serde_json::json!({"run": run_status(&world), "steps": ends});
@@ -303,7 +303,7 @@ fn step_keeps_usage_of_its_newest_worker() {
         let mut world = ScriptedWorld::start(Workflow::of_steps(vec![step]), script);
         world.play();
         let (_, at) = world.state.step(&id).expect("step A");
-        assert_eq!((at.calls.tokens, at.iteration.0), (tokens, iterations));
+        assert_eq!((at.calls.tokens, at.iteration().0), (tokens, iterations));
     }
 }
 

@@ -147,7 +147,7 @@ impl StateMachineTest for Real {
 
     fn check_invariants(real: &Self, model: &Model) {
         let (_, at) = real.0.state.steps().next().expect("one step");
-        assert_eq!(at.iteration.0, model.iteration, "iteration");
+        assert_eq!(at.iteration().0, model.iteration, "iteration");
         assert_eq!(real.0.state.anomalies(), 0, "anomalies");
         let waits_for = match &at.phase {
             StepPhase::Waiting { then, .. } => Some(*then == unstuck_core::event::TurnKind::Check),

@@ -1,13 +1,15 @@
-//! Properties of each part of the state of a step.
+//! Properties of each part of the state of a run and of its steps.
 
 use proptest::prelude::*;
-use unstuck_core::event::{DecisionSource, Exit, Outcome, TurnKind};
-use unstuck_core::id::Iteration;
+use unstuck_core::event::{DecisionSource, Exit, Outcome, Purpose, RunResumed, TurnKind};
+use unstuck_core::id::{Attempt, Iteration, Seq};
 use unstuck_core::state::{
-    EvidenceState, Feedback, LastSeenWorkspace, TryState, VerdictState, WorkspaceChange, WorkspaceState,
+    EvidenceState, Feedback, IterationState, LastSeenWorkspace, SpendingState, TryState, VerdictState,
+    WorkspaceChange, WorkspaceState,
 };
 use unstuck_core::testing::parts::{
-    WorkspaceEvent, calls, checks, evidence, feedbacks, tries, verdict_events, verdicts, waits,
+    IterationEvent, SpendingEvent, WorkspaceEvent, budgets, calls, checks, evidence, feedbacks,
+    iteration_events, iterations, resumes, spending, spending_events, tries, verdict_events, verdicts, waits,
     workspace_events, workspaces,
 };
 
@@ -110,5 +112,101 @@ proptest! {
         state.record_worker_message(&text);
         state.record_check_output(&Outcome { answer: text, ..Outcome::from_exit(Exit::Code(1)) });
         prop_assert!(state.said.len() <= Feedback::SAID_MAX && state.output.len() <= Feedback::OUTPUT_MAX);
+    }
+
+    #[test]
+    fn the_iteration_never_falls(events in iteration_events()) {
+        let mut state = IterationState::default();
+        let mut begun = 0;
+        for event in &events {
+            let before = state.clone();
+            event.fold(&mut state);
+            begun += u32::from(matches!(event, IterationEvent::IterationBegan));
+            prop_assert!(state.number >= before.number, "{event:?}");
+            // The event in which the work ended is forgotten with the iteration, and at no other time.
+            let is_forgotten = before.worked.is_some() && state.worked.is_none();
+            prop_assert!(!is_forgotten || state.number > before.number, "{event:?}");
+        }
+        prop_assert_eq!(state.number, Iteration(begun));
+    }
+
+    #[test]
+    fn an_iteration_begins_with_attempt_1_of_the_work(mut state in iterations()) {
+        let next = state.number.next();
+        state.begin_iteration();
+        let expected = IterationState { number: next, attempt: Attempt(1), ..IterationState::default() };
+        prop_assert_eq!(state, expected);
+    }
+
+    #[test]
+    fn an_attempt_that_ended_is_not_current(mut state in iterations()) {
+        let (number, attempt) = (state.number, state.attempt);
+        prop_assert!(state.is_at(number, attempt));
+        state.begin_work();
+        state.end_attempt();
+        prop_assert!(!state.is_at(number, attempt) && state.is_at(number, attempt.next()));
+        prop_assert_eq!(state.work_attempt, attempt);
+    }
+
+    #[test]
+    fn a_request_for_a_check_changes_only_the_attempt(state in iterations(), attempt in any::<u32>()) {
+        let mut after = state.clone();
+        after.request_check(Attempt(attempt));
+        prop_assert_eq!(after, IterationState { attempt: Attempt(attempt), ..state });
+    }
+
+    #[test]
+    fn a_diagnosis_leaves_the_end_of_the_work(mut state in iterations(), seq in any::<u64>()) {
+        state.end_work(Seq(seq));
+        state.request_work(Attempt(7), Purpose::Diagnosis);
+        state.begin_work();
+        state.end_attempt();
+        prop_assert_eq!((state.worked, state.work_attempt), (Some(Seq(seq)), Attempt(7)));
+    }
+
+    #[test]
+    fn spending_is_the_sum_over_calls_and_child_runs_and_never_falls(events in spending_events()) {
+        let mut state = SpendingState::default();
+        let (mut calls, mut micro_usd, mut tokens) = (0, 0, 0);
+        for event in &events {
+            let before = state.ledger.spent();
+            event.fold(&mut state);
+            match event {
+                SpendingEvent::CallEnded(report) => {
+                    calls += 1;
+                    let report = report.as_deref();
+                    micro_usd += report.and_then(|report| report.cost).map_or(0, |cost| cost.micro_usd);
+                    tokens += report.and_then(|report| report.usage).map_or(0, |usage| usage.input);
+                }
+                SpendingEvent::ChildEnded(_, more) => calls += more.calls,
+                SpendingEvent::Resumed(_) => {}
+            }
+            let now = state.ledger.spent();
+            prop_assert_eq!((now.calls, now.micro_usd(), now.tokens.total()), (calls, micro_usd, tokens));
+            prop_assert!(now.cost_unknown() >= before.cost_unknown(), "{event:?}");
+            prop_assert!(now.tokens_unknown >= before.tokens_unknown, "{event:?}");
+        }
+    }
+
+    #[test]
+    fn an_added_budget_never_lowers_a_limit(state in spending(), configured in budgets(), order in resumes()) {
+        let mut after = state.clone();
+        after.resume(&RunResumed { allowance: Some(state.allowance), ..order });
+        let (before, now) = (state.budget(configured), after.budget(configured));
+        // A missing limit stays missing.
+        prop_assert!(before.micro_usd.is_none_or(|limit| now.micro_usd.is_some_and(|now| now >= limit)));
+        prop_assert_eq!(before.micro_usd.is_none(), now.micro_usd.is_none());
+        prop_assert!(before.tokens.is_none_or(|limit| now.tokens.is_some_and(|now| now >= limit)));
+        prop_assert_eq!(before.tokens.is_none(), now.tokens.is_none());
+        prop_assert!(now.accepts_unknown >= before.accepts_unknown);
+        prop_assert_eq!(after.ledger, state.ledger);
+    }
+
+    #[test]
+    fn no_limit_is_above_the_allowance(mut state in spending(), configured in budgets(), order in resumes()) {
+        state.resume(&order);
+        let (limits, allowance) = (state.budget(configured), order.allowance.unwrap_or_default());
+        prop_assert!(allowance.micro_usd.is_none_or(|most| limits.micro_usd.is_some_and(|limit| limit <= most)));
+        prop_assert!(allowance.tokens.is_none_or(|most| limits.tokens.is_some_and(|limit| limit <= most)));
     }
 }

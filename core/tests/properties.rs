@@ -110,7 +110,7 @@ proptest! {
             state = state.evolve(event);
             let _what_is_owed = (state.pending_effects(), state.next_deadline());
             for (step, at) in state.steps() {
-                prop_assert!(at.iteration <= state.max_iterations(step, at));
+                prop_assert!(at.iteration() <= state.max_iterations(step, at));
             }
         }
     }
@@ -180,6 +180,18 @@ proptest! {
                 }
                 Fact::Observed(Observation::RunResumed(_)) => judged.clear(),
                 _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn every_iteration_begins_with_attempt_1(history in histories()) {
+        let mut newest = std::collections::BTreeMap::new();
+        for event in &history.events {
+            if let Fact::Concluded(Conclusion::WorkRequested(work)) = &event.fact
+                && newest.insert(work.step.clone(), work.iteration) != Some(work.iteration)
+            {
+                prop_assert_eq!(work.attempt.0, 1, "event {}", event.seq.0);
             }
         }
     }

@@ -41,8 +41,8 @@ fn begin_with(world: &mut ScriptedWorld, id: &str, content: Option<u8>) {
     let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
     let started = WorkerStarted {
         step: StepId::from(id),
-        iteration: at.iteration,
-        attempt: at.attempt,
+        iteration: at.iteration(),
+        attempt: at.attempt(),
         prompt: Blob { digest: Digest::sha256(b""), size: 0 },
         limit: Millis(1),
         check_id: Some(CheckId::new(ID)),
@@ -61,7 +61,7 @@ fn stop(world: &mut ScriptedWorld, id: &str, changed: Option<bool>) {
 
 fn stop_with(world: &mut ScriptedWorld, id: &str, changed: Option<bool>, content: Option<u8>) {
     let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
-    let (step, iteration, attempt) = (StepId::from(id), at.iteration, at.attempt);
+    let (step, iteration, attempt) = (StepId::from(id), at.iteration(), at.attempt());
     let outcome = Outcome::from_exit(Exit::Stopped);
     let decision_file = unstuck_core::event::DecisionFile::NotConfigured;
     let finished = WorkerFinished {
@@ -220,7 +220,8 @@ fn changes_of_a_lost_attempt_and_of_a_person_are_kept_apart() {
 
 fn finish(world: &mut ScriptedWorld, id: &str, act: &Behavior) {
     let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
-    let due = unstuck_core::TurnId { step: StepId::from(id), iteration: at.iteration, attempt: at.attempt };
+    let due =
+        unstuck_core::TurnId { step: StepId::from(id), iteration: at.iteration(), attempt: at.attempt() };
     let finished = unstuck_core::testing::finished_event(&due, false, act, Some(&CheckId::new(ID)));
     world.give(finished).expect("a worker is in flight");
 }
@@ -347,7 +348,7 @@ fn a_failed_checker_without_the_id_costs_no_iteration() {
     let mut world = ScriptedWorld::start(Workflow::of_steps(vec![step("a").with_check(by, 3)]), script);
     world.play();
     let (_, at) = world.state.step(&StepId::from("a")).expect("a step");
-    assert_eq!((at.iteration, at.phase.end()), (Iteration(1), Some(&StepEnd::Complete)));
+    assert_eq!((at.iteration(), at.phase.end()), (Iteration(1), Some(&StepEnd::Complete)));
 }
 
 #[test]

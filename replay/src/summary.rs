@@ -257,7 +257,7 @@ impl RunSummary {
 
     /// Says whether the worker of a step is run to find out why its loop gets nowhere.
     fn diagnoses(&self, step: &StepId) -> bool {
-        self.state.step(step).is_some_and(|(_, at)| at.purpose == Purpose::Diagnosis)
+        self.state.step(step).is_some_and(|(_, at)| at.iteration.purpose == Purpose::Diagnosis)
     }
 
     /// Takes note of what was found out. What of an answer is a diagnosis the state says.
@@ -421,7 +421,7 @@ mod tests {
             let mut world = ScriptedWorld::start(Workflow::of_steps(vec![looped]), script);
             let is_due = |state: &RunState| {
                 let (_, at) = state.steps().next().expect("one step");
-                at.purpose == Purpose::Diagnosis && at.phase == StepPhase::WorkDue
+                at.iteration.purpose == Purpose::Diagnosis && at.phase == StepPhase::WorkDue
             };
             world.play_until(is_due);
             let effects = world.state.pending_effects();

@@ -66,7 +66,7 @@ pub fn record(store: &dyn Store, place: &StateDir, run: &RunId, supervisor: u32,
     }
     for (step, at) in state.in_flight() {
         let (run, step) = (run.clone(), step.id.clone());
-        let child = Parent { run, step, iteration: at.iteration }.child();
+        let child = Parent { run, step, iteration: at.iteration() }.child();
         record(store, place, &child, supervisor, gone_at);
     }
 }

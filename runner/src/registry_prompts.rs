@@ -40,12 +40,12 @@ pub(crate) fn worker_text(
     let mut files = Vec::new();
     let mut task = String::new();
     if let Some(prompts) = &completion.prompts {
-        let template = prompts.template_for(at.iteration, at.verdicts.repeats);
+        let template = prompts.template_for(at.iteration(), at.verdicts.repeats);
         let input = step.worker(Purpose::Work).map(|worker| worker.instructions.as_str());
         task.push_str(&render(template, &uv, input));
         files.push(template.file.clone());
     }
-    if let Some(format) = completion.answer_of(at.iteration) {
+    if let Some(format) = completion.answer_of(at.iteration()) {
         task.push_str(&how_to_answer(format, completion.final_answer.as_ref()));
     }
     let findings = findings(at, completion, &uv, blobs, &mut files);
@@ -170,9 +170,9 @@ fn variables(
     completion: &Completion,
 ) -> BTreeMap<String, String> {
     let max = state.max_iterations(step, at).0;
-    let done = at.iteration.0.saturating_sub(1);
+    let done = at.iteration().0.saturating_sub(1);
     let own = [
-        ("iteration", at.iteration.to_string()),
+        ("iteration", at.iteration().to_string()),
         ("completed_iterations", done.to_string()),
         ("max_iterations", max.to_string()),
         ("remaining", max.saturating_sub(done).to_string()),
@@ -323,7 +323,7 @@ fn answering(
     let contrary = contradictions(at, completion);
     let declaration =
         at.verdicts.verified.answer.as_deref().and_then(|answer| answer.value.as_deref()).unwrap_or_default();
-    let forms = completion.answer_of(at.iteration).into_iter().chain(&completion.final_answer);
+    let forms = completion.answer_of(at.iteration()).into_iter().chain(&completion.final_answer);
     let allowed = allowed_field_values(forms.map(|form| &form.form));
     let written = retry_prompt(&RetryPromptRequest {
         completion,

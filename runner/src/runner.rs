@@ -176,7 +176,7 @@ impl<W: EffectHandler> Runner<W> {
             .state
             .in_flight()
             .map(|(step, at)| {
-                let (step, iteration, attempt) = (step.id.clone(), at.iteration, at.attempt);
+                let (step, iteration, attempt) = (step.id.clone(), at.iteration(), at.attempt());
                 let is_check = matches!(at.phase, StepPhase::Checking(_));
                 (AttemptLost { step, iteration, attempt, processes_ended }, is_check)
             })

@@ -46,7 +46,7 @@ fn out_of_bounds(events: &[Event]) -> Option<String> {
             return Some(format!("too many at a time after event {seq}"));
         }
         if let Some((step, _)) =
-            state.steps().find(|(step, at)| at.iteration > state.max_iterations(step, at))
+            state.steps().find(|(step, at)| at.iteration() > state.max_iterations(step, at))
         {
             return Some(format!("step {} ran beyond its bound after event {seq}", step.id));
         }

@@ -59,13 +59,13 @@ pub fn play(bytes: &[u8]) -> ScriptedWorld {
             world.give(Observation::DeadlinePassed).expect("what is due may pass");
             continue;
         };
-        let diagnoses = world.state.steps().any(|(_, at)| at.purpose == Purpose::Diagnosis);
+        let diagnoses = world.state.steps().any(|(_, at)| at.iteration.purpose == Purpose::Diagnosis);
         if matches!(effect, Effect::Perform(turn, _) if !turn.is_check()) && !diagnoses {
             now = iterations.next().unwrap_or(now);
         }
         perform(&mut world, effect, now);
         let (step, at) = world.state.steps().next().expect("one step");
-        assert!(at.iteration <= world.state.max_iterations(step, at), "the loop is bounded");
+        assert!(at.iteration() <= world.state.max_iterations(step, at), "the loop is bounded");
         assert!(world.state.version().0 < EVENTS_MAX, "the loop ends: {bytes:?}");
     }
 }

@@ -263,7 +263,7 @@ fn meta(state: &RunState, step: &Step, at: &StepState) -> Map<String, Value> {
         ("completedAt", json!(ended_at)),
         ("wallTimeMs", json!(wall)),
         ("attempts", json!(attempts(state, at))),
-        ("iterations", json!(at.iteration)),
+        ("iterations", json!(at.iteration())),
         ("maxIterations", json!(state.displayed_iterations(step, at))),
         ("workerKind", json!(worker.map(|worker| worker.kind.as_str()))),
         ("artifacts", json!(artifacts(state, step))),

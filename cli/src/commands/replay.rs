@@ -114,7 +114,7 @@ fn print_state(state: &RunState) {
             StepPhase::Ended(end) => unstuck_replay::sentence_of_end(end),
         };
         let bound = step.check.as_ref().map(|_| format!(" of {}", state.max_iterations(step, at)));
-        let stands = format!("iteration {}{}: {phase}", at.iteration, bound.unwrap_or_default());
+        let stands = format!("iteration {}{}: {phase}", at.iteration(), bound.unwrap_or_default());
         println!("  {:<12} {}", step.id, format::wrap(&stands, format::width(), 15));
     }
     match state.outcome() {

@@ -54,7 +54,7 @@ pub(super) fn line_of(event: &Event, story: &RunSummary, state: &RunState) -> Op
                 return Some(oddity);
             }
             let (_, at) = state.step(&finished.step)?;
-            let found = at.diagnosis.as_ref().filter(|_| at.purpose == Purpose::Diagnosis)?;
+            let found = at.diagnosis.as_ref().filter(|_| at.iteration.purpose == Purpose::Diagnosis)?;
             let found = found.split_whitespace().collect::<Vec<_>>().join(" ");
             let found = format::cut(&found, DIAGNOSIS_MAX);
             Some(format::wrap(&format!("{}: a second look: {found}", finished.step), format::width(), 4))

@@ -282,7 +282,7 @@ fn open_children(story: &RunSummary) -> impl Iterator<Item = &ChildRunRecord> {
 /// Says where a step stood that had not ended when the run did.
 fn unfinished_text(story: &RunSummary, step: &StepSummary) -> Option<String> {
     let (_, at) = story.state().step(&step.id)?;
-    let iteration = at.iteration;
+    let iteration = at.iteration();
     match &at.phase {
         StepPhase::Ended(_) => None,
         StepPhase::Pending => Some("did not begin".to_owned()),

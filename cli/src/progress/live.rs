@@ -154,7 +154,7 @@ impl LiveView {
                 }
             };
             // Reserve half of a narrow terminal for the activity, so that it fits on one row.
-            let what = title(&name, at.iteration, what, format::width() / 2);
+            let what = title(&name, at.iteration(), what, format::width() / 2);
             let active = self.steps.entry(name).or_insert_with(|| ActiveStep::new(&self.bars));
             *active.heard.spent() = spent;
             let until = match at.phase {

@@ -41,7 +41,7 @@ impl Batch {
         if let Exit::Asks(question) = &event.outcome.exit {
             return self.diagnose_question(step, question, vec![cause]);
         }
-        let evidence = then.worked.into_iter().chain([cause]).collect();
+        let evidence = then.iteration.worked.into_iter().chain([cause]).collect();
         let ended = EndedCheck { step, check, then, event, evidence };
         match Turn::of_checker(step, then.verdicts.inquiry) {
             Turn::Preflight => self.on_preflight_finished(ended),
@@ -122,7 +122,7 @@ impl Batch {
         }
         let Some(free_at) = self.try_fallback(step, TurnKind::Check, then, failure, &event.outcome) else {
             let at = self.at(&step.id);
-            let (what, claim, attempt) = (then.verdicts.inquiry, at.verdicts.claim.clone(), at.attempt);
+            let (what, claim, attempt) = (then.verdicts.inquiry, at.verdicts.claim.clone(), at.attempt());
             return self.ask(&step.id, event.iteration, attempt, what, claim);
         };
         let retries = self.at(&step.id).tries.check;

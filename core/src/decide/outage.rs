@@ -131,7 +131,7 @@ impl Batch {
         let pause: u64 = 1_u64.checked_shl(tries).unwrap_or(u64::MAX).saturating_mul(first).min(most);
         let at = self.at(&step.id);
         let run = self.state.run().map_or("", |run| run.as_str());
-        let name = format!("{run}/{}/{}/{}", step.id, at.iteration, at.attempt);
+        let name = format!("{run}/{}/{}/{}", step.id, at.iteration(), at.attempt());
         let spread = u64::from(Digest::sha256(name.as_bytes()).0[0]);
         Millis((pause + pause * spread / (5 * 256)).min(most))
     }

@@ -143,7 +143,7 @@ impl RunState {
                 StepEnd::IterationsExhausted | StepEnd::AttemptsExhausted(_) | StepEnd::Stuck(_)
             )
         );
-        goes_on_in_next && at.iteration >= self.max_iterations(step, at)
+        goes_on_in_next && at.iteration() >= self.max_iterations(step, at)
     }
 
     fn expects(
@@ -155,7 +155,7 @@ impl RunState {
         fits: impl Fn(&StepPhase) -> bool,
     ) -> Result<(), Rejection> {
         let at = self.step(step).map(|(_, at)| at);
-        if at.is_some_and(|at| fits(&at.phase) && at.iteration == iteration && at.attempt == attempt) {
+        if at.is_some_and(|at| fits(&at.phase) && at.iteration() == iteration && at.attempt() == attempt) {
             return Ok(());
         }
         Err(Rejection::NotExpected { step: step.clone(), iteration, attempt, expected })

@@ -65,7 +65,7 @@ impl Batch {
             if until > self.at {
                 continue;
             }
-            let (iteration, attempt) = (at.iteration, at.attempt);
+            let (iteration, attempt) = (at.iteration(), at.attempt());
             match then {
                 TurnKind::Work => self.request_work(&step.id, iteration, attempt),
                 TurnKind::Check => self.request_check(&step.id, iteration, attempt),
@@ -136,7 +136,7 @@ impl Batch {
     /// Restarts the activity that was in flight when the supervisor died. It costs no retry.
     pub(super) fn retry_lost(&mut self, lost: &AttemptLost) {
         let at = self.at(&lost.step);
-        let (due, attempt) = (at.phase.clone(), at.attempt);
+        let (due, attempt) = (at.phase.clone(), at.attempt());
         match due {
             StepPhase::WorkDue => self.request_work(&lost.step, lost.iteration, attempt),
             StepPhase::CheckDue => self.request_check(&lost.step, lost.iteration, attempt),
@@ -153,7 +153,7 @@ impl Batch {
             if self.state.needs_iterations(step, at) {
                 continue;
             }
-            let (iteration, attempt) = (at.iteration, at.attempt);
+            let (iteration, attempt) = (at.iteration(), at.attempt());
             // A child run is resumed as the same run; the next iteration has another one.
             let has_open_child =
                 at.calls.child.as_ref().is_some_and(|child| child.end != RunOutcome::Complete);

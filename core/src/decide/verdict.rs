@@ -63,7 +63,7 @@ impl Batch {
         let seq = self.push(Conclusion::StageRaised(raised));
         let stops = to >= policy.max_stage && policy.fail_on_max_stage;
         if stops && policy.diagnose_with.is_some() {
-            let attempt = self.at(&step.id).work_attempt.next();
+            let attempt = self.at(&step.id).iteration.work_attempt.next();
             self.request(&step.id, iteration, attempt, Purpose::Diagnosis);
         } else if stops {
             let evidence = evidence.iter().copied().chain([seq]).collect();

@@ -37,7 +37,7 @@ impl Batch {
             // A stuck step stays stuck even if no time was left for the diagnosis.
             let ran_out =
                 matches!(before.phase, RunPhase::Stopping(RunOutcome::TimeLimit | RunOutcome::SpendLimit, _));
-            if at.purpose == Purpose::Diagnosis && ran_out {
+            if at.iteration.purpose == Purpose::Diagnosis && ran_out {
                 self.end_stuck(step, at, cause);
             }
             return;
@@ -49,7 +49,7 @@ impl Batch {
         if matches!(&event.outcome.exit, Exit::Child(child) if child.end == RunOutcome::Blocked) {
             return self.block_step(&step.id, event.outcome.answer.clone(), vec![cause]);
         }
-        if at.purpose == Purpose::Diagnosis {
+        if at.iteration.purpose == Purpose::Diagnosis {
             return self.on_diagnosis(step, at, event, cause);
         }
         if let Some(why) = &event.outcome.fatal {
@@ -165,10 +165,10 @@ impl Batch {
             then.phase.in_flight().and_then(|now| now.call.as_ref()).is_some_and(|call| call.continues);
         if resumed && matches!(failure.trouble, Some(CallError::NoSession | CallError::ContextOverflow)) {
             // The conversation is forgotten, so this happens once.
-            return self.request_work(&step.id, event.iteration, self.at(&step.id).attempt);
+            return self.request_work(&step.id, event.iteration, self.at(&step.id).attempt());
         }
         let Some(free_at) = self.try_fallback(step, TurnKind::Work, then, &failure, &event.outcome) else {
-            return self.request_work(&step.id, event.iteration, self.at(&step.id).attempt);
+            return self.request_work(&step.id, event.iteration, self.at(&step.id).attempt());
         };
         let at = self.at(&step.id);
         let retries_left = step.on_failure == OnFailure::Retry && at.tries.work < step.max_retries;

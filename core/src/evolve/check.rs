@@ -16,7 +16,7 @@ impl RunState {
     pub(super) fn on_check_started(&mut self, event: &CheckStarted, place: Place) -> Fold {
         let now = self.last_snapshot.clone();
         self.with_step(&event.step, |step| {
-            if step.phase != StepPhase::CheckDue || !step.is_attempt(event.iteration, event.attempt) {
+            if step.phase != StepPhase::CheckDue || !step.iteration.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
             }
             step.workspace.begin_turn(now);
@@ -42,7 +42,7 @@ impl RunState {
         self.with_step(&event.step, |step| {
             step.calls.rests.record(step.place_in_chain(TurnKind::Check), event.outcome.limit_end(place.at));
             step.phase = StepPhase::CheckDue;
-            step.attempt = step.attempt.next();
+            step.iteration.end_attempt();
             step.workspace.record_check(event);
             if event.outcome.exit.is_stopped() {
                 return Fold::Done;
@@ -62,11 +62,11 @@ impl RunState {
 
     pub(super) fn on_check_requested(&mut self, event: &CheckRequested) -> Fold {
         self.with_step(&event.step, |step| {
-            if step.phase.is_in_flight() || event.iteration != step.iteration {
+            if step.phase.is_in_flight() || event.iteration != step.iteration() {
                 return Fold::Impossible;
             }
             step.begin_again();
-            step.attempt = event.attempt;
+            step.iteration.request_check(event.attempt);
             step.verdicts.inquiry = event.what;
             step.verdicts.claim.clone_from(&event.claim);
             step.phase = StepPhase::CheckDue;

@@ -112,7 +112,7 @@ impl RunState {
     /// Returns whether this attempt of a step is in flight, as work or as a check.
     fn is_in_flight(&self, id: &StepId, what: TurnKind, (iteration, attempt): (Iteration, Attempt)) -> bool {
         self.step(id).is_some_and(|(_, at)| {
-            at.phase.is_in_flight() && at.phase.next() == Some(what) && at.is_attempt(iteration, attempt)
+            at.phase.is_in_flight() && at.phase.next() == Some(what) && at.iteration.is_at(iteration, attempt)
         })
     }
 

@@ -34,7 +34,7 @@ impl RunState {
             self.clock.renewed = self.clock.renewed.plus(workflow.timeout);
         }
         self.extra_iterations = self.extra_iterations.saturating_add(event.add_iterations);
-        self.add_budget(event);
+        self.spending.resume(event);
         if let Some(worker) = &event.worker {
             self.replace_workers(worker, place);
         }

@@ -16,7 +16,7 @@ impl RunState {
         };
         let is_controlled = configured.convergence.is_some();
         let step = &mut self.steps[at];
-        if event.iteration != step.iteration || step.phase.is_in_flight() || step.phase.end().is_some() {
+        if event.iteration != step.iteration() || step.phase.is_in_flight() || step.phase.end().is_some() {
             return Fold::Impossible;
         }
         step.tries.outage = 0;

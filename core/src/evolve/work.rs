@@ -9,7 +9,7 @@ use crate::event::{
     AttemptLost, Call, Exit, FallbackTaken, Inquiry, Outcome, Purpose, StepEnd, TurnKind, WorkRequested,
     WorkerFinished, WorkerProgressed, WorkerStarted,
 };
-use crate::id::{Attempt, CheckId, Iteration};
+use crate::id::{CheckId, Iteration};
 use crate::snapshot::Snapshot;
 use crate::state::{ChildRunRecord, ClientSession, Feedback, InFlight, RunState, StepPhase, StepState};
 use crate::truncate;
@@ -41,13 +41,13 @@ impl RunState {
         is_beside: bool,
     ) -> Fold {
         self.with_step(&event.step, |step| {
-            if step.phase != StepPhase::WorkDue || !step.is_attempt(event.iteration, event.attempt) {
+            if step.phase != StepPhase::WorkDue || !step.iteration.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
             }
             let begun = in_flight_at(place, event.check_id.as_ref(), event.call.clone());
             step.phase = StepPhase::Working(InFlight { registry: event.registry.clone(), ..begun });
             step.calls.started = step.calls.started.saturating_add(1);
-            step.work_attempt = event.attempt;
+            step.iteration.begin_work();
             step.workspace.begin_work(seen, is_beside);
             step.begun_at.get_or_insert(place.at);
             Fold::Done
@@ -56,7 +56,7 @@ impl RunState {
 
     pub(super) fn on_worker_progressed(&mut self, event: &WorkerProgressed) -> Fold {
         self.with_step(&event.step, |step| {
-            if !step.is_attempt(event.iteration, event.attempt) {
+            if !step.iteration.is_at(event.iteration, event.attempt) {
                 return Fold::Impossible;
             }
             let (StepPhase::Working(in_flight) | StepPhase::Checking(in_flight)) = &mut step.phase else {
@@ -87,9 +87,9 @@ impl RunState {
             Exit::Child(child) => Some(&child.run),
             _ => None,
         };
-        let before = self.ledger.spent_in(of_child).tokens.total();
+        let before = self.spending.ledger.spent_in(of_child).tokens.total();
         self.count_cost(&event.step, Some(&event.outcome));
-        let tokens = self.ledger.spent_in(of_child).tokens.total().saturating_sub(before);
+        let tokens = self.spending.ledger.spent_in(of_child).tokens.total().saturating_sub(before);
         self.end_turn(&event.step);
         self.with_step(&event.step, |step| {
             step.calls.tokens = tokens;
@@ -97,15 +97,15 @@ impl RunState {
             let conversation = client_session(step, &event.outcome);
             step.workspace.clear_lost_work();
             step.phase = StepPhase::WorkDue;
-            step.attempt = step.attempt.next();
-            if step.purpose == Purpose::Diagnosis {
+            step.iteration.end_attempt();
+            if step.iteration.purpose == Purpose::Diagnosis {
                 step.diagnosis = diagnosis_text(&event.outcome);
                 return Fold::Done;
             }
             step.calls.rests.record(step.place_in_chain(TurnKind::Work), event.outcome.limit_end(place.at));
             step.workspace.record_work(event);
             if !event.outcome.exit.is_stopped() {
-                step.worked = Some(place.seq);
+                step.iteration.end_work(place.seq);
                 step.calls.stalled = stall_reason(&event.outcome);
                 step.calls.broke_off = event.outcome.cut_off_reason(event.changed);
                 step.calls.conversation = conversation;
@@ -127,7 +127,7 @@ impl RunState {
                 step.workspace.record_lost_worker();
             }
             step.phase = StepPhase::due(what);
-            step.attempt = step.attempt.next();
+            step.iteration.end_attempt();
             Fold::Done
         })
     }
@@ -136,12 +136,12 @@ impl RunState {
         let Some(at) = self.position(&event.step) else { return Fold::Impossible };
         let allowed = self.step(&event.step).map(|(step, at)| self.max_iterations(step, at));
         let step = &mut self.steps[at];
-        let again = event.iteration == step.iteration && event.iteration > Iteration(0);
+        let again = event.iteration == step.iteration() && event.iteration > Iteration(0);
         let nothing_to_diagnose = step.convergence.escalation_cause().is_none() || !again;
         if event.purpose == Purpose::Diagnosis && nothing_to_diagnose {
             return Fold::Impossible;
         }
-        if step.phase.is_in_flight() || !(again || event.iteration == step.iteration.next()) {
+        if step.phase.is_in_flight() || !(again || event.iteration == step.iteration().next()) {
             return Fold::Impossible;
         }
         let was_blocked = matches!(step.phase, StepPhase::Ended(StepEnd::Blocked(_)));
@@ -154,24 +154,15 @@ impl RunState {
         }
         step.begin_again();
         if !again {
-            step.iteration = event.iteration;
+            step.iteration.begin_iteration();
             step.tries.begin_iteration();
-            step.worked = None;
             step.workspace.begin_iteration();
-            step.work_attempt = Attempt(0);
             step.verdicts.claim = None;
         }
         step.verdicts.inquiry = Inquiry::Check;
-        step.purpose = event.purpose;
-        step.attempt = event.attempt;
+        step.iteration.request_work(event.attempt, event.purpose);
         step.phase = StepPhase::WorkDue;
         Fold::Done
-    }
-}
-
-impl StepState {
-    pub(super) fn is_attempt(&self, iteration: Iteration, attempt: Attempt) -> bool {
-        self.iteration == iteration && self.attempt == attempt
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn judge(step: &Step, at: &StepState, claim: Claim, evidence: Vec<Seq
     require_scope(&mut claim, step, at);
     VerdictReached {
         step: step.id.clone(),
-        iteration: at.iteration,
+        iteration: at.iteration(),
         check_id: claim.check_id,
         check_id_match: claim.check_id_match,
         decision: claim.decision,
@@ -68,7 +68,7 @@ fn with_answer(step: &Step, at: &StepState, claim: Claim) -> Claim {
     let is_asked =
         at.verdicts.inquiry == Inquiry::Check && !by_conditions && claim.decision == Decision::Complete;
     let completion = step.completion.as_ref().filter(|_| is_asked);
-    let asked = completion.and_then(|completion| completion.answer_of(at.iteration));
+    let asked = completion.and_then(|completion| completion.answer_of(at.iteration()));
     let said =
         asked.map(|format| answer::declaration_claim(step, format, at.verdicts.verified.answer.as_deref()));
     match said.filter(|said| said.decision != Decision::Complete) {

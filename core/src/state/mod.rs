@@ -3,6 +3,8 @@
 mod calls;
 mod evidence;
 mod feedback;
+mod iteration;
+mod spending;
 mod step;
 mod tries;
 mod verdicts;
@@ -13,16 +15,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cost::CostLedger;
 use crate::effect::{Effect, TurnId};
 use crate::event::{RunOutcome, RunStarted, StepEnd};
 use crate::id::{Iteration, Millis, RunId, Seq, StepId, Timestamp};
 use crate::snapshot::Snapshot;
-use crate::workflow::{Budget, Step, Workflow};
+use crate::workflow::{Step, Workflow};
 
 pub use self::calls::{CallState, ChildRunRecord, ClientSession};
 pub use self::evidence::EvidenceState;
 pub use self::feedback::Feedback;
+pub use self::iteration::IterationState;
+pub use self::spending::SpendingState;
 pub use self::step::{InFlight, StepPhase, StepState};
 pub use self::tries::TryState;
 pub use self::verdicts::{UnreadableVerdict, VerdictState, VerificationState};
@@ -38,10 +41,8 @@ pub struct RunState {
     pub(crate) phase: RunPhase,
     pub(crate) clock: RunClock,
     pub(crate) outage_wait: Millis,
-    pub(crate) ledger: CostLedger,
-    pub(crate) extra_budget: Budget,
-    /// The budget that the parent run allows.
-    pub(crate) allowance: Budget,
+    /// Spending of ended calls, and changes of the budget.
+    pub(crate) spending: SpendingState,
     pub(crate) extra_iterations: u32,
     /// In the order of the workflow.
     pub(crate) steps: Vec<StepState>,
@@ -102,7 +103,7 @@ pub(crate) struct RunClock {
 
 impl RunState {
     /// Version of the reducer: a saved fold of another version is not used.
-    pub const REDUCER_VERSION: u32 = 25;
+    pub const REDUCER_VERSION: u32 = 26;
 
     /// Returns the sequence number of the newest event; 0 for an empty stream.
     pub fn version(&self) -> Seq {
@@ -225,7 +226,7 @@ impl RunState {
     pub fn displayed_iterations(&self, step: &Step, state: &StepState) -> Iteration {
         match step.check {
             Some(_) => self.max_iterations(step, state),
-            None => Iteration(step.max_iterations).max(state.iteration),
+            None => Iteration(step.max_iterations).max(state.iteration()),
         }
     }
 
@@ -234,8 +235,8 @@ impl RunState {
     pub fn pending_effects(&self) -> Vec<Effect> {
         let due = |step: &Step, state: &StepState| TurnId {
             step: step.id.clone(),
-            iteration: state.iteration,
-            attempt: state.attempt,
+            iteration: state.iteration(),
+            attempt: state.attempt(),
         };
         // Steps that are taken up again may all be due at once; who works alone and has begun is not interrupted.
         let alone = self

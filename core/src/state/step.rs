@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CallState, EvidenceState, Feedback, TryState, VerdictState, WorkspaceState};
+use super::{CallState, EvidenceState, Feedback, IterationState, TryState, VerdictState, WorkspaceState};
 use crate::backoff::ChainSlot;
 use crate::call_report::Progress;
 use crate::convergence::ConvergenceState;
 use crate::effect::Turn;
-use crate::event::{Call, Purpose, RegistryText, RunOutcome, StepEnd, TurnKind, WaitReason};
+use crate::event::{Call, RegistryText, RunOutcome, StepEnd, TurnKind, WaitReason};
 use crate::id::{Attempt, CheckId, Iteration, Seq, Timestamp};
 use crate::workflow::{Step, Worker};
 
@@ -16,14 +16,8 @@ use crate::workflow::{Step, Worker};
 pub struct StepState {
     /// The current activity.
     pub phase: StepPhase,
-    /// The current iteration; 0 before the first.
-    pub iteration: Iteration,
-    /// The newest attempt of the worker or of the check, depending on the phase.
-    pub attempt: Attempt,
-    /// The purpose of the work.
-    pub purpose: Purpose,
-    /// The newest attempt of the worker in this iteration, in any phase.
-    pub work_attempt: Attempt,
+    /// The current iteration and attempt.
+    pub iteration: IterationState,
     /// Retries and waits.
     pub tries: TryState,
     /// Verdicts and their evidence.
@@ -40,8 +34,6 @@ pub struct StepState {
     pub diagnosis: Option<String>,
     /// The feedback for the next prompt.
     pub feedback: Feedback,
-    /// The event in which the work of this iteration ended.
-    pub worked: Option<Seq>,
     /// The event in which the step ended.
     pub ended: Option<Seq>,
     /// When its first iteration began.
@@ -53,6 +45,16 @@ pub struct StepState {
 }
 
 impl StepState {
+    /// Returns the current iteration; 0 before the first.
+    pub fn iteration(&self) -> Iteration {
+        self.iteration.number
+    }
+
+    /// Returns the newest attempt of the worker or of the check, depending on the phase.
+    pub fn attempt(&self) -> Attempt {
+        self.iteration.attempt
+    }
+
     /// Returns the current worker or checker; `None` if there is none, or only commands.
     pub fn current_worker<'a>(&self, step: &'a Step) -> Option<&'a Worker> {
         if self.turn(step)? == Turn::Diagnosis {
@@ -65,7 +67,7 @@ impl StepState {
     /// Returns whose turn it is, or is next; `None` where nothing is to be done.
     pub fn turn(&self, step: &Step) -> Option<Turn> {
         Some(match self.phase.next()? {
-            TurnKind::Work => Turn::of_worker(step, self.purpose),
+            TurnKind::Work => Turn::of_worker(step, self.iteration.purpose),
             TurnKind::Check => Turn::of_checker(step, self.verdicts.inquiry),
         })
     }

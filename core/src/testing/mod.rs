@@ -10,7 +10,7 @@
 //! unstuck-core = { path = "../unstuck/core", features = ["proptest"] }
 //! ```
 //!
-//! [`parts`] has a strategy for each part of the state of a step.
+//! [`parts`] has a strategy for each part of the state of a run and of its steps.
 //!
 //! A policy of your own, whatever its worker and its check do:
 //!
@@ -30,7 +30,7 @@
 //!     // It ends, and within its bound.
 //!     prop_assert!(world.state.outcome().is_some());
 //!     let (_, fix) = world.state.step(&StepId::from("fix")).expect("it is in the policy");
-//!     prop_assert!(fix.iteration.0 <= 5);
+//!     prop_assert!(fix.iteration().0 <= 5);
 //! });
 //! # }
 //! ```
@@ -46,7 +46,7 @@
 //!     // A property of your own: no step of any history is ever run beyond its bound.
 //!     let state = fold(&history.events);
 //!     for (step, at) in state.steps() {
-//!         prop_assert!(at.iteration <= state.max_iterations(step, at));
+//!         prop_assert!(at.iteration() <= state.max_iterations(step, at));
 //!     }
 //! });
 //! # }

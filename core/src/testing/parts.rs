@@ -1,4 +1,4 @@
-//! A strategy for each part of the state of a step: its state after random events.
+//! A strategy for each part of the state of a run and of its steps: its state after random events.
 
 use std::sync::Arc;
 
@@ -7,13 +7,20 @@ use proptest::prelude::*;
 
 use super::world::{Behavior, finished_event, snapshot};
 use crate::Observation;
+use crate::call_report::{CallEnd, CallReport, PriorUsage, ToolCounts};
+use crate::cost::Spend;
 use crate::effect::TurnId;
-use crate::event::{CheckFinished, DecisionSource, Exit, Outcome, TurnKind, WaitReason, WorkerFinished};
-use crate::evidence::CommandResult;
-use crate::id::{Attempt, Iteration, Timestamp};
+use crate::event::{
+    CheckFinished, DecisionSource, Exit, Outcome, Purpose, RunResumed, TurnKind, WaitReason, WorkerFinished,
+};
+use crate::evidence::{CommandResult, Cost, Usage, UsagePeriod};
+use crate::id::{Attempt, Iteration, RunId, Seq, Timestamp};
 use crate::judge::scope::StepChanges;
-use crate::state::{CallState, EvidenceState, Feedback, TryState, VerdictState, WorkspaceState};
+use crate::state::{
+    CallState, EvidenceState, Feedback, IterationState, SpendingState, TryState, VerdictState, WorkspaceState,
+};
 use crate::testing::command_result;
+use crate::workflow::Budget;
 
 /// An event of a [`WorkspaceState`].
 #[derive(Clone, Debug)]
@@ -175,6 +182,150 @@ pub fn feedbacks() -> impl Strategy<Value = Feedback> {
         let mut state = Feedback::default();
         state.record_worker_message(&said);
         state.record_check_output(&Outcome { answer: printed, ..Outcome::from_exit(Exit::Code(1)) });
+        state
+    })
+}
+
+/// An event of an [`IterationState`].
+#[derive(Clone, Debug)]
+pub enum IterationEvent {
+    /// The next iteration begins.
+    IterationBegan,
+    /// An attempt of the work is due.
+    WorkRequested(Attempt, Purpose),
+    /// An attempt of the check is due.
+    CheckRequested(Attempt),
+    /// A worker begins.
+    WorkBegan,
+    /// A worker or a check ends, or is lost.
+    AttemptEnded,
+    /// The work ends in this event.
+    WorkEnded(Seq),
+}
+
+impl IterationEvent {
+    /// Folds the event.
+    pub fn fold(&self, state: &mut IterationState) {
+        match self {
+            Self::IterationBegan => state.begin_iteration(),
+            Self::WorkRequested(attempt, purpose) => state.request_work(*attempt, *purpose),
+            Self::CheckRequested(attempt) => state.request_check(*attempt),
+            Self::WorkBegan => state.begin_work(),
+            Self::AttemptEnded => state.end_attempt(),
+            Self::WorkEnded(seq) => state.end_work(*seq),
+        }
+    }
+}
+
+/// Random events of an iteration, in any order.
+pub fn iteration_events() -> impl Strategy<Value = Vec<IterationEvent>> {
+    use IterationEvent::{AttemptEnded, CheckRequested, IterationBegan, WorkBegan, WorkEnded, WorkRequested};
+    let purposes = proptest::sample::select(vec![Purpose::Work, Purpose::Diagnosis]);
+    let event = prop_oneof![
+        Just(IterationBegan),
+        (1..9_u32, purposes).prop_map(|(attempt, purpose)| WorkRequested(Attempt(attempt), purpose)),
+        (1..9_u32).prop_map(|attempt| CheckRequested(Attempt(attempt))),
+        Just(WorkBegan),
+        Just(AttemptEnded),
+        any::<u64>().prop_map(|seq| WorkEnded(Seq(seq))),
+    ];
+    vec(event, 0..24)
+}
+
+/// Iteration states after random events.
+pub fn iterations() -> impl Strategy<Value = IterationState> {
+    iteration_events().prop_map(|events| {
+        let mut state = IterationState::default();
+        events.iter().for_each(|event| event.fold(&mut state));
+        state
+    })
+}
+
+/// An event of a [`SpendingState`].
+#[derive(Clone, Debug)]
+pub enum SpendingEvent {
+    /// A call ends; `None` if it reports nothing.
+    CallEnded(Option<Box<CallReport>>),
+    /// A child run ends; with its spending since its last end.
+    ChildEnded(RunId, Spend),
+    /// The run is resumed.
+    Resumed(RunResumed),
+}
+
+impl SpendingEvent {
+    /// Folds the event.
+    pub fn fold(&self, state: &mut SpendingState) {
+        match self {
+            Self::CallEnded(report) => state.add_call(None, report.as_deref(), None),
+            Self::ChildEnded(run, more) => {
+                let before = state.ledger.spent_in(Some(run));
+                state.ledger.add_child(run, before.plus(more));
+            }
+            Self::Resumed(order) => state.resume(order),
+        }
+    }
+}
+
+/// Reports of calls, each with its own tokens and money.
+fn call_reports() -> impl Strategy<Value = CallReport> {
+    (0..1000_u64, proptest::option::of(0..1000_u64)).prop_map(|(input, micro_usd)| CallReport {
+        client: "claude".to_owned(),
+        end: CallEnd::Done,
+        trouble: None,
+        message: String::new(),
+        http_status: None,
+        retry_after: None,
+        resets: None,
+        session: None,
+        model: None,
+        structured: None,
+        usage: Some(Usage { input, scope: UsagePeriod::Call, ..Usage::default() }),
+        at_least: None,
+        cost: micro_usd.map(|micro_usd| Cost { micro_usd, scope: UsagePeriod::Call }),
+        earlier: PriorUsage::default(),
+        counts: ToolCounts::default(),
+        files: Vec::new(),
+    })
+}
+
+/// Budgets with limits that may be missing.
+pub fn budgets() -> impl Strategy<Value = Budget> {
+    (any::<Option<u64>>(), any::<Option<u64>>(), any::<bool>())
+        .prop_map(|(micro_usd, tokens, accepts_unknown)| Budget { micro_usd, tokens, accepts_unknown })
+}
+
+/// Resumes that add a budget; a child run gets an allowance, too.
+pub fn resumes() -> impl Strategy<Value = RunResumed> {
+    (any::<u64>(), any::<u64>(), any::<bool>(), proptest::option::of(budgets())).prop_map(
+        |(add_micro_usd, add_tokens, accept_unknown_cost, allowance)| RunResumed {
+            add_micro_usd,
+            add_tokens,
+            accept_unknown_cost,
+            allowance,
+            ..RunResumed::default()
+        },
+    )
+}
+
+/// Random events of the spending of a run.
+pub fn spending_events() -> impl Strategy<Value = Vec<SpendingEvent>> {
+    use SpendingEvent::{CallEnded, ChildEnded, Resumed};
+    let child = (0..3_u8, 1..9_u64).prop_map(|(name, calls)| {
+        ChildEnded(RunId::new(name.to_string()), Spend { calls, tokens_unknown: calls, ..Spend::default() })
+    });
+    let event = prop_oneof![
+        proptest::option::of(call_reports()).prop_map(|report| CallEnded(report.map(Box::new))),
+        child,
+        resumes().prop_map(Resumed),
+    ];
+    vec(event, 0..24)
+}
+
+/// Spending states after random events.
+pub fn spending() -> impl Strategy<Value = SpendingState> {
+    spending_events().prop_map(|events| {
+        let mut state = SpendingState::default();
+        events.iter().for_each(|event| event.fold(&mut state));
         state
     })
 }

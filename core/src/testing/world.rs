@@ -213,7 +213,7 @@ impl ScriptedWorld {
             .in_flight()
             .map(|(step, at)| {
                 let is_check = matches!(at.phase, StepPhase::Checking(_));
-                (TurnId { step: step.id.clone(), iteration: at.iteration, attempt: at.attempt }, is_check)
+                (TurnId { step: step.id.clone(), iteration: at.iteration(), attempt: at.attempt() }, is_check)
             })
             .collect();
         for (TurnId { step, iteration, attempt }, is_check) in lost {
@@ -231,7 +231,11 @@ impl ScriptedWorld {
         let stopping: Vec<TurnId> = self
             .state
             .in_flight()
-            .map(|(step, at)| TurnId { step: step.id.clone(), iteration: at.iteration, attempt: at.attempt })
+            .map(|(step, at)| TurnId {
+                step: step.id.clone(),
+                iteration: at.iteration(),
+                attempt: at.attempt(),
+            })
             .collect();
         for due in stopping {
             let is_check =

@@ -194,7 +194,7 @@ impl Explorer {
         let (after, started) = self.simulator.play(before, outcome)?;
         self.played += 1;
         let step = at(&after.state);
-        self.longest = self.longest.max(step.iteration.0);
+        self.longest = self.longest.max(step.iteration().0);
         if started.workers > 0 {
             self.stages.insert(stage);
         }
@@ -291,7 +291,7 @@ fn because(end: &StepEnd) -> String {
 /// Returns the part of a state that decides how a history continues, without names, sizes and times. Histories with the
 /// same key count as one.
 fn key(sim: &SimState) -> String {
-    format!("{} {}", standing(sim), at(&sim.state).iteration)
+    format!("{} {}", standing(sim), at(&sim.state).iteration())
 }
 
 /// Returns the part of a state that decides how a history continues while the iteration limit is far away.

@@ -98,7 +98,7 @@ impl StepSimulator {
 
     /// Plays one more iteration; `None` where the history so far leaves no room for the outcome.
     pub fn play(&mut self, sim: &SimState, target: IterationOutcome) -> Option<(SimState, StartedEffects)> {
-        let from = at(&sim.state).iteration;
+        let from = at(&sim.state).iteration();
         let mut sim = sim.clone();
         sim.add_failures(target)?;
         sim.changes += u64::from(target != IterationOutcome::Unchanged);
@@ -108,7 +108,7 @@ impl StepSimulator {
             let effect = sim.state.pending_effects().into_iter().next();
             let is_over = sim.state.outcome().is_some();
             let is_next = matches!(effect, Some(Effect::Perform(turn, _)) if !turn.is_check())
-                && at(&sim.state).iteration > from.max(Iteration(1));
+                && at(&sim.state).iteration() > from.max(Iteration(1));
             if is_over || is_next {
                 break;
             }
