@@ -40,7 +40,7 @@ pub fn worker_prompt(
     let claims = step.check.as_ref().filter(|_| step.claims()).zip(check_id);
     let template = step.prompt_template.as_deref().unwrap_or(prompt_layout::DEFAULT);
     prompt_layout::render(template, |name| match name {
-        "unread" => claims.map_or_else(String::new, |(_, id)| unread_verdict(&at.feedback, id)),
+        "verdict_error" => claims.map_or_else(String::new, |(_, id)| unread_verdict(&at.feedback, id)),
         "answer" => claims.map_or_else(String::new, |(check, id)| how_to_answer(check, id)),
         "task" => {
             let worker = step.worker(Purpose::Work).filter(|worker| worker.kind != WorkerKind::Custom);
@@ -109,9 +109,9 @@ fn value_of(name: &str, state: &RunState, step: &Step, at: &StepState, registry:
     let feedback = &at.feedback;
     let judged = feedback.decision.is_some();
     match name {
-        "position" if judged => position(state, step, at),
+        "progress" if judged => position(state, step, at),
         // The text of the registry contains it.
-        "said" if judged && !feedback.said.is_empty() && registry.findings.is_empty() => {
+        "last_message" if judged && !feedback.said.is_empty() && registry.findings.is_empty() => {
             format!(
                 "## What you said at the end of iteration {}\n\n{}",
                 feedback.iteration,
@@ -120,7 +120,7 @@ fn value_of(name: &str, state: &RunState, step: &Step, at: &StepState, registry:
         }
         "findings" if judged && !registry.findings.is_empty() => registry.findings.clone(),
         "findings" if judged => findings(at),
-        "person" => from_person(feedback),
+        "user_input" => from_person(feedback),
         "diagnosis" => at.diagnosis.as_deref().map_or_else(String::new, |diagnosis| {
             format!("## A diagnosis by somebody else\n\n{}", fenced(diagnosis))
         }),

@@ -13,17 +13,17 @@ use crate::text::pattern::regex;
 pub const VERSION: u32 = 1;
 
 /// Layout of a step that sets none.
-pub const DEFAULT: &str = "{{unread}}
+pub const DEFAULT: &str = "{{verdict_error}}
 
 {{task}}
 
-{{position}}
+{{progress}}
 
-{{said}}
+{{last_message}}
 
 {{findings}}
 
-{{person}}
+{{user_input}}
 
 {{diagnosis}}
 
@@ -33,15 +33,23 @@ pub const DEFAULT: &str = "{{unread}}
 
 /// Placeholders and their contents.
 pub const PLACEHOLDERS: [(&str, &str); 9] = [
-    ("unread", "why the last verdict of the worker could not be read"),
+    ("verdict_error", "why the last verdict of the worker could not be read"),
     ("task", "the instructions of the step"),
-    ("position", "iteration, bound and stage; from the second iteration on"),
-    ("said", "the end of what the worker said of its own work, fenced"),
-    ("findings", "what the last check found, new failures first"),
-    ("person", "what a person answered or hinted"),
-    ("diagnosis", "what somebody else found out about why the loop gets nowhere, fenced"),
-    ("stage", "what repeats, and what the stage demands; from stage 2 on"),
+    ("progress", "iteration, limit and stage; from the second iteration on"),
+    ("last_message", "the end of the last message of the worker, fenced"),
+    ("findings", "the findings of the last check, new failures first"),
+    ("user_input", "answers and hints of the user"),
+    ("diagnosis", "the diagnosis of why the loop makes no progress, by another worker, fenced"),
+    ("stage", "the repeated failures and the rules of the stage; from stage 2 on"),
     ("answer", "how to give the verdict, if the worker is its own check"),
+];
+
+/// Old names of placeholders, each with the current one.
+const OLD_NAMES: [(&str, &str); 4] = [
+    ("unread", "verdict_error"),
+    ("position", "progress"),
+    ("said", "last_message"),
+    ("person", "user_input"),
 ];
 
 /// Required placeholders: a worker needs its task, and the failures to fix.
@@ -59,7 +67,7 @@ pub fn check(template: &str) -> Result<(), String> {
         return Err("a placeholder that begins with {{ does not end".to_owned());
     }
     let found: Vec<&str> =
-        PLACEHOLDER.captures_iter(template).map(|found| found.extract::<1>().1[0]).collect();
+        PLACEHOLDER.captures_iter(template).map(|found| current_name(found.extract::<1>().1[0])).collect();
     if let Some(name) = found.iter().find(|name| !PLACEHOLDERS.iter().any(|(known, _)| known == *name)) {
         let known: Vec<&str> = PLACEHOLDERS.iter().map(|(name, _)| *name).collect();
         return Err(format!("there is no placeholder {{{{{name}}}}}; there are {}", known.join(", ")));
@@ -70,6 +78,11 @@ pub fn check(template: &str) -> Result<(), String> {
         }
         None => Ok(()),
     }
+}
+
+/// Returns the current name of a placeholder.
+fn current_name(name: &str) -> &str {
+    OLD_NAMES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
 }
 
 /// Fills a layout in. `value` returns the text of a placeholder.
@@ -93,7 +106,7 @@ pub(crate) fn render(template: &str, value: impl Fn(&str) -> String) -> String {
 fn fill(paragraph: &str, value: &impl Fn(&str) -> String) -> (String, bool) {
     let mut says_something = !PLACEHOLDER.is_match(paragraph);
     let text = PLACEHOLDER.replace_all(paragraph, |found: &Captures<'_>| {
-        let value = value(&found[1]);
+        let value = value(current_name(&found[1]));
         says_something |= !value.trim().is_empty();
         value.trim_end().to_owned()
     });
@@ -113,14 +126,24 @@ mod tests {
         };
         for (template, expected) in [
             ("{{task}}", "Mend it.\n"),
-            ("{{unread}}\n\n{{task}}\n\n{{said}}", "Mend it.\n"),
+            ("{{verdict_error}}\n\n{{task}}\n\n{{last_message}}", "Mend it.\n"),
             (
-                "Do this:\n{{ task }}\n\nSo far: {{said}}\n\nFound: {{findings}}",
+                "Do this:\n{{ task }}\n\nSo far: {{last_message}}\n\nFound: {{findings}}",
                 "Do this:\nMend it.\n\nFound: {{task}} stays as it is\n",
             ),
-            ("Always.\n\n{{said}}{{task}}!", "Always.\n\nMend it.!\n"),
+            ("Always.\n\n{{last_message}}{{task}}!", "Always.\n\nMend it.!\n"),
         ] {
             assert_eq!(render(template, value), expected, "{template}");
+        }
+    }
+
+    #[test]
+    fn old_name_of_a_placeholder_reads_like_the_current_one() {
+        for (old, new) in OLD_NAMES {
+            assert_eq!(check(&format!("{{{{task}}}} {{{{findings}}}} {{{{{old}}}}}")), Ok(()), "{old}");
+            assert_eq!(render(&format!("{{{{ {old} }}}}"), |name| format!("<{name}>")), format!("<{new}>\n"));
+            assert!(!PLACEHOLDERS.iter().any(|(name, _)| *name == old), "{old} is listed");
+            assert!(PLACEHOLDERS.iter().any(|(name, _)| *name == new), "{new} is not listed");
         }
     }
 

@@ -88,7 +88,7 @@ fn run_waits_for_the_chain_member_that_is_free_first() {
 #[test]
 fn a_service_that_is_not_waited_for_is_named_as_the_end() {
     for (on_outage, budget, says, expected) in [
-        (OutagePolicy::Stop, 1000, &[LimitedForSomeTime][..], "not waited for: weather: stop"),
+        (OutagePolicy::Stop, 1000, &[LimitedForSomeTime][..], "not waited for: on_outage: fail"),
         (
             OutagePolicy::Wait,
             1000,
@@ -129,7 +129,7 @@ fn a_checker_that_is_not_waited_for_is_asked_once() {
     world.play();
     let (_, at) = world.state.step(&StepId::from("a")).expect("a step");
     let Some(StepEnd::CheckCouldNotRun(failure)) = at.phase.end() else { panic!("{:?}", at.phase) };
-    assert!(failure.message.contains("not waited for: weather: stop"), "{}", failure.message);
+    assert!(failure.message.contains("not waited for: on_outage: fail"), "{}", failure.message);
 }
 
 #[test]

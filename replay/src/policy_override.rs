@@ -81,7 +81,7 @@ pub enum OverrideError {
 const AROUND: [&str; 8] = ["work", "worker", "by", "exit", "agent", "completion", "budget", "branch"];
 
 /// Names of policy keys, and the names that a file uses for them.
-const NAMES: [(&str, &str); 10] = [
+const NAMES: [(&str, &str); 15] = [
     ("completion", "registry_step"),
     ("max_attempts", "maxAttempts"),
     ("on_failure", "action"),
@@ -92,6 +92,11 @@ const NAMES: [(&str, &str); 10] = [
     ("check", "completion_check"),
     ("on_exhausted", "on_iterations_exhausted"),
     ("default_args", "defaultArgs"),
+    ("weather", "on_outage"),
+    ("outage_budget", "max_outage_wait"),
+    ("wrap", "wrapper"),
+    ("observations", "attempts"),
+    ("stop_at_first", "fail_fast"),
 ];
 
 /// Words of a file that a policy leaves out, and what shows that it has what is below them.
@@ -457,7 +462,7 @@ mod tests {
     fn keys_follow_the_workflow_file() {
         check("steps.a.convergence.stall_threshold=4", "/steps/0/convergence/stall_threshold", "4");
         check("steps.a.completion_check.commands.2.gate=pass", "/steps/0/check/by/commands/1/gate", "pass");
-        check("steps.a.completion_check.observations=3", "/steps/0/check/observations", "3");
+        check("steps.a.completion_check.attempts=3", "/steps/0/check/observations", "3");
         check("steps.a.completion_check.timeout=5s", "/steps/0/check/timeout", "5000");
         check("steps.b.completion_check.instructions=false", "/steps/1/check/by/exit/instructions", "false");
         check("steps.b.model=m", "/steps/1/work/worker/model", "m");
@@ -472,7 +477,9 @@ mod tests {
         check("create_branch=true", "/branch/create_branch", "true");
         check("steps.a.convergence.stages=[]", "/steps/0/convergence/overlays", "[]");
         check("steps.a.completion_conditions=[]", "/steps/0/completion/conditions", "[]");
-        check("steps.a.stop_at_first=true", "/steps/0/completion/stop_at_first", "true");
+        check("on_outage=fail", "/weather", "\"stop\"");
+        check("max_outage_wait=5s", "/outage_budget", "5000");
+        check("steps.a.fail_fast=true", "/steps/0/completion/stop_at_first", "true");
         check("steps.a.stall.probe.interval=5s", "/steps/0/probe/interval", "5000");
     }
 
@@ -514,7 +521,7 @@ mod tests {
         check("steps.a.convergence.stall_threshold=0", "", "at least 1");
         check("steps.a.convergence.stall_threshold=x", "", "it is 2 now");
         check("steps.a.convergence.enabled=perhaps", "", "true or false");
-        check("steps.a.completion_check.observations=0", "", "at least 1");
+        check("steps.a.completion_check.attempts=0", "", "at least 1");
         check("steps.a.max_iterations=0", "", "at least 1");
         check("timeout=0", "", "at least 1");
         check("steps.a.timeout=0", "", "at least 1");

@@ -50,7 +50,7 @@ fn verdict(gate: &str, baseline: &str, now: &str) -> String {
             Some(format!("incomplete: {}", said(reason)))
         }
         Fact::Concluded(Conclusion::StepEnded(ended)) => match ended.end {
-            StepEnd::NoBaseline(_) | StepEnd::CheckCouldNotRun(_) => Some("nobody begins".to_owned()),
+            StepEnd::NoBaseline(_) | StepEnd::CheckCouldNotRun(_) => Some("no worker starts".to_owned()),
             _ => None,
         },
         _ => None,

@@ -147,19 +147,41 @@ pub struct Key {
     pub ours: bool,
     /// To which kind of step it belongs.
     pub side: KeyStepKind,
+    /// A former name, which is accepted and listed nowhere.
+    pub old_name: Option<&'static str>,
+    /// Former words for its value under that name, each with the current one.
+    pub old_words: &'static [(&'static str, &'static str)],
 }
 
 /// Returns a key that may not be left out.
 pub const fn required(name: &'static str, kind: KeyType, doc: &'static str) -> Key {
-    Key { name, kind, required: true, default: "required", doc, ours: false, side: KeyStepKind::Both }
+    Key { required: true, ..optional(name, kind, "required", doc) }
 }
 
 /// Returns a key that may be left out, and what holds then.
 pub const fn optional(name: &'static str, kind: KeyType, default: &'static str, doc: &'static str) -> Key {
-    Key { name, kind, required: false, default, doc, ours: false, side: KeyStepKind::Both }
+    let (required, ours, side) = (false, false, KeyStepKind::Both);
+    Key { name, kind, required, default, doc, ours, side, old_name: None, old_words: &[] }
 }
 
 impl Key {
+    /// Accepts a former name.
+    #[must_use]
+    pub const fn was(self, name: &'static str) -> Self {
+        Self { old_name: Some(name), ..self }
+    }
+
+    /// Accepts former words for the value, each with the current one, under the former name.
+    #[must_use]
+    pub const fn was_word(self, words: &'static [(&'static str, &'static str)]) -> Self {
+        Self { old_words: words, ..self }
+    }
+
+    /// Returns the current word for a value that was written under the former name.
+    pub fn current_word<'a>(&self, word: &'a str) -> &'a str {
+        self.old_words.iter().find(|(old, _)| *old == word).map_or(word, |(_, new)| new)
+    }
+
     /// Marks a key that the original format does not have.
     #[must_use]
     pub const fn ours(self) -> Self {

@@ -215,7 +215,7 @@ fn removed_failing_test_is_not_fixed() {
     const FEWER: &str = "tests_removed: `t` ran 1 of the 2 tests that ran before the work began; put";
     const NONE: &str = "tests_removed: `t` ran 0 of the 2 tests";
     const SWAPPED: &str = "tests_unseen: `t` does not name the tests that pass, so it is not known whether those that \
-         failed before the work began were mended or swapped for others: T#test_b; let";
+         failed before the work began were fixed or replaced by others: T#test_b; let";
     let cargo = "test a ... ok\ntest b ... FAILED\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;";
     let passed = "test result: ok. 2 passed; 0 failed; 0 ignored;";
     check(cargo, &format!("test a ... ok\ntest b ... ok\n{passed}"), "");

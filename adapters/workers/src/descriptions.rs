@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use unstuck_document::keys::KeyType;
 use unstuck_document::type_check::check_map;
-use unstuck_document::{Diagnostic, KeyPath, LoadReport, MapView, node, toml};
+use unstuck_document::{Diagnostic, KeyPath, LoadReport, MapView, node, rename_old_keys, toml};
 
 use crate::built_in::BUILT_IN;
 pub use crate::built_in::names;
@@ -41,7 +42,8 @@ pub fn read(file: &str, text: &str) -> Result<BTreeMap<String, Description>, Vec
     let mut found = BTreeMap::new();
     let parse = if file.ends_with(".toml") { toml::parse } else { node::parse };
     let added = report.add_file(file.to_owned(), text.as_bytes());
-    if let Some(root) = added.and_then(|(source, text)| parse(source, &text, &mut report)) {
+    if let Some(mut root) = added.and_then(|(source, text)| parse(source, &text, &mut report)) {
+        rename_old_keys(KeyType::Map(&keys::FILE), &mut root);
         check_map(&keys::FILE, &root, root.place, &KeyPath::default(), &mut report);
         let workers = MapView::new(&root, root.place, KeyPath::default()).map("workers");
         found = workers.map(|workers| clients(&workers, &mut report)).unwrap_or_default();

@@ -77,11 +77,11 @@ pub static CLIENT: KeyContext = KeyContext {
         key("credit", KeyType::Text),
         key("stream", KeyType::Word(&["jsonl", "text"])),
         flag("structured_text"),
-        key("ignore", KeyType::List(&KeyType::Text)),
+        key("ignore_prefixes", KeyType::List(&KeyType::Text)).was("ignore"),
         key("rules", KeyType::List(&KeyType::Map(&RULE))),
-        key("exits", KeyType::Open),
+        key("exit_codes", KeyType::Open).was("exits"),
         key("stderr", KeyType::List(&KeyType::Map(&MEANING))),
-        key("troubles", KeyType::List(&KeyType::Map(&MEANING))),
+        key("error_patterns", KeyType::List(&KeyType::Map(&MEANING))).was("troubles"),
     ],
 };
 
@@ -100,31 +100,31 @@ pub static LAUNCH: KeyContext = KeyContext {
         key("rewritten", KeyType::Texts),
         texts("variant"),
         key("variants", KeyType::Texts),
-        texts("turns"),
-        texts("usd"),
-        texts("preset"),
+        texts("max_turns").was("turns"),
+        texts("max_cost").was("usd"),
+        texts("new_session").was("preset"),
         texts("resume"),
         texts("schema"),
         flag("strict_schema"),
         part("read", &GRANT),
         part("edit", &GRANT),
-        part("all", &GRANT),
+        part("unrestricted", &GRANT).was("all"),
         part("run", &GRANT),
         texts("tests"),
-        texts("last"),
+        texts("trailing_args").was("last"),
         key("env", KeyType::Texts),
         key("settings", KeyType::Text),
         part("isolated", &ISOLATED),
     ],
 };
 
-/// Keys of read, edit and all of launch.
+/// Keys of read, edit, unrestricted and run of launch.
 pub static GRANT: KeyContext = KeyContext {
-    title: "read, edit and all of launch",
+    title: "read, edit, unrestricted and run of launch",
     definition: "client_grant",
     format: &WORKERS,
     is_inert: false,
-    keys: &[texts("args"), needed("words", KeyType::Text), flag("any_command")],
+    keys: &[texts("args"), needed("description", KeyType::Text).was("words"), flag("any_command")],
 };
 
 /// Keys of launch.isolated.
@@ -146,7 +146,7 @@ pub static RULE: KeyContext = KeyContext {
         needed("when", KeyType::Open),
         key("each", KeyType::Text),
         key("item", KeyType::Open),
-        flag("begin"),
+        flag("restart").was("begin"),
         pick("session"),
         pick("model"),
         pick("text"),
@@ -154,7 +154,7 @@ pub static RULE: KeyContext = KeyContext {
         pick("structured"),
         part("tool", &TOOL),
         flag("tool_failed"),
-        flag("denied"),
+        flag("permission_denied").was("denied"),
         pick("file"),
         part("usage", &USAGE),
         part("cost", &COST),
@@ -221,9 +221,9 @@ pub static PROBLEM_KEYS: KeyContext = KeyContext {
     keys: &[pick("message"), pick("code"), pick("status"), pick("retry_after"), pick("resets")],
 };
 
-/// Keys of an entry of stderr and of troubles.
+/// Keys of an entry of stderr and of error_patterns.
 pub static MEANING: KeyContext = KeyContext {
-    title: "an entry of stderr and of troubles",
+    title: "an entry of stderr and of error_patterns",
     definition: "client_meaning",
     format: &WORKERS,
     is_inert: false,

@@ -50,11 +50,11 @@ pub(crate) fn client(name: &str, own: &MapView<'_>, report: &mut LoadReport) -> 
         credit: view.owned("credit").unwrap_or_default(),
         stream,
         structured_text: view.flag("structured_text").unwrap_or_default(),
-        ignore: view.texts("ignore"),
+        ignore: view.texts("ignore_prefixes"),
         rules,
-        exits: view.map("exits").map(|codes| exits(&codes, report)).unwrap_or_default(),
+        exits: view.map("exit_codes").map(|codes| exits(&codes, report)).unwrap_or_default(),
         stderr: meanings(view, "stderr", report),
-        troubles: meanings(view, "troubles", report),
+        troubles: meanings(view, "error_patterns", report),
         program,
     };
     (report.count() == before).then_some(client)
@@ -107,11 +107,11 @@ fn read_launch(view: &MapView<'_>, report: &mut LoadReport) -> LaunchSpec {
         let Some(view) = view.map(key) else { return Permission::default() };
         Permission {
             args: templates(&view, "args"),
-            words: view.owned("words").unwrap_or_default(),
+            words: view.owned("description").unwrap_or_default(),
             any_command: view.flag("any_command").unwrap_or_default(),
         }
     };
-    let [read, edit, all, run] = ["read", "edit", "all", "run"].map(&mut grant);
+    let [read, edit, all, run] = ["read", "edit", "unrestricted", "run"].map(&mut grant);
     LaunchSpec {
         args: templates(view, "args"),
         prompt: prompt_by(view),
@@ -121,9 +121,9 @@ fn read_launch(view: &MapView<'_>, report: &mut LoadReport) -> LaunchSpec {
         rewritten: text_map(view, "rewritten"),
         variant: templates(view, "variant"),
         variants: text_map(view, "variants"),
-        turns: templates(view, "turns"),
-        usd: templates(view, "usd"),
-        preset: templates(view, "preset"),
+        turns: templates(view, "max_turns"),
+        usd: templates(view, "max_cost"),
+        preset: templates(view, "new_session"),
         resume: templates(view, "resume"),
         schema: templates(view, "schema"),
         strict_schema: view.flag("strict_schema").unwrap_or_default(),
@@ -132,7 +132,7 @@ fn read_launch(view: &MapView<'_>, report: &mut LoadReport) -> LaunchSpec {
         all,
         run,
         tests: templates(view, "tests"),
-        last: templates(view, "last"),
+        last: templates(view, "trailing_args"),
         env,
         settings: view.owned("settings"),
         isolated: isolated.unwrap_or_default(),
@@ -143,9 +143,9 @@ fn read_launch(view: &MapView<'_>, report: &mut LoadReport) -> LaunchSpec {
 const ONE_OF: &[(&str, &[&str])] = &[
     ("model", &["model"]),
     ("variant", &["variant"]),
-    ("turns", &["turns"]),
-    ("usd", &["usd"]),
-    ("preset", &["session"]),
+    ("max_turns", &["turns"]),
+    ("max_cost", &["usd"]),
+    ("new_session", &["session"]),
     ("resume", &["session"]),
     ("schema", &["schema", "schema_file"]),
 ];
@@ -165,9 +165,9 @@ fn check_prompt(view: &MapView<'_>, report: &mut LoadReport) {
         PromptChannel::File => "prompt_file",
         PromptChannel::Argument => "prompt",
     };
-    let all = [view.texts("args"), view.texts("last")].concat();
+    let all = [view.texts("args"), view.texts("trailing_args")].concat();
     if !launch::uses_placeholder(&all, name) {
-        let help = format!("expected an argument with ${{{name}}} in args or last");
+        let help = format!("expected an argument with ${{{name}}} in args or trailing_args");
         report.error(
             view.value_place("prompt"),
             &view.path.key("prompt"),
@@ -178,13 +178,13 @@ fn check_prompt(view: &MapView<'_>, report: &mut LoadReport) {
 }
 
 fn check_settings(view: &MapView<'_>, env: &BTreeMap<String, String>, report: &mut LoadReport) {
-    let all = [view.texts("args"), view.texts("last"), env.values().cloned().collect()].concat();
+    let all = [view.texts("args"), view.texts("trailing_args"), env.values().cloned().collect()].concat();
     if view.has("settings") && !launch::uses_placeholder(&all, "settings_file") {
         report.error(
             view.value_place("settings"),
             &view.path.key("settings"),
             "the settings are not passed on",
-            "expected ${settings_file} in env, args or last",
+            "expected ${settings_file} in env, args or trailing_args",
         );
     }
 }

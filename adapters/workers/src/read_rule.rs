@@ -15,7 +15,7 @@ const IGNORED_MAX: usize = 20;
 
 /// Reads the rules of a description.
 pub(super) fn rules(client: &MapView<'_>, report: &mut LoadReport) -> Vec<OutputRule> {
-    for (key, most) in [("rules", RULES_MAX), ("ignore", IGNORED_MAX)] {
+    for (key, most) in [("rules", RULES_MAX), ("ignore_prefixes", IGNORED_MAX)] {
         let count = client.entry(key).map_or(0, |entry| entry.value.items().len());
         if count > most {
             let help = format!("at most {most}");
@@ -50,7 +50,7 @@ impl RuleReader<'_> {
     fn extract(&mut self, view: &MapView<'_>) -> Extract {
         let flag = |key: &str| view.flag(key).unwrap_or_default();
         Extract {
-            begin: flag("begin"),
+            begin: flag("restart"),
             session: self.optional(view, "session"),
             model: self.optional(view, "model"),
             text: self.optional(view, "text"),
@@ -60,7 +60,7 @@ impl RuleReader<'_> {
                 .map("tool")
                 .map(|tool| ToolRule { name: self.pick(&tool, "name"), detail: self.pick(&tool, "detail") }),
             tool_failed: flag("tool_failed"),
-            denied: flag("denied"),
+            denied: flag("permission_denied"),
             file: self.optional(view, "file"),
             usage: view.map("usage").map(|usage| self.usage(&usage)),
             cost: view

@@ -92,6 +92,37 @@ fn steps(lines: &str) -> String {
 
 const GOOD: &str = "worker: CUSTOM, instructions: x, capabilities: [READ]";
 
+#[test]
+fn each_old_key_reads_like_the_current_one() {
+    let agent = "worker: COMMAND\ncommand: c\ninstructions: x\ndecision_file: v";
+    let diagnosed = "diagnose_with: {worker: COMMAND, command: c";
+    let conditions = "completion_conditions: [git-clean]";
+    for (old, new) in [
+        (top("weather: stop"), top("on_outage: fail")),
+        (top("weather: wait"), top("on_outage: wait")),
+        (top("outage_budget: 12h"), top("max_outage_wait: 12h")),
+        (checked("claim: true"), checked("self_report: true")),
+        (checked("commands: [c]\nobservations: 3"), checked("commands: [c]\nattempts: 3")),
+        (step("wrap: w"), step("wrapper: w")),
+        (checked(&format!("{agent}\nwrap: w")), checked(&format!("{agent}\nwrapper: w"))),
+        (converging(&format!("{diagnosed}, wrap: w}}")), converging(&format!("{diagnosed}, wrapper: w}}"))),
+        (
+            step(&format!("{conditions}\nstop_at_first: true")),
+            step(&format!("{conditions}\nfail_fast: true")),
+        ),
+    ] {
+        assert_eq!(accepted(&old), accepted(&new), "{new}");
+    }
+    assert_eq!(accepted(&top("weather: stop")).on_outage, OutagePolicy::Stop);
+    check(
+        &top("weather: wait\non_outage: fail\noutage_budget: soon"),
+        &expect![[r#"
+            flow.yaml:4:1: weather: unknown key; the keys are listed in docs/workflow-reference.md, and by: unstuck check --schema
+            flow.yaml:6:16: max_outage_wait: found "soon": a duration has digits; expected a duration such as "90s" or "1h30m"
+        "#]],
+    );
+}
+
 /// Defines tests: a sentence, a file, what is said about it.
 macro_rules! cases {
     ($($name:ident: $yaml:expr => $expected:expr;)*) => {
@@ -533,10 +564,10 @@ mod top_level {
         no_steps_are_refused: "name: t\nversion: \"1\"\ntimeout: 5m\nsteps: {}\n" => expect![[r#"
             flow.yaml:4:8: steps: no steps; a workflow has at least one step
         "#]];
-        an_unknown_weather_is_refused: top("weather: rain") => expect![[r#"
-            flow.yaml:4:10: weather: found "rain"; expected one of wait, stop
+        unknown_reaction_to_an_outage_is_refused: top("on_outage: rain") => expect![[r#"
+            flow.yaml:4:12: on_outage: found "rain"; expected one of wait, fail
         "#]];
-        an_outage_budget_is_a_duration: top("outage_budget: 12h") => expect![[r#"
+        max_outage_wait_is_a_duration: top("max_outage_wait: 12h") => expect![[r#"
             accepted
         "#]];
         a_reserved_name_is_no_step: steps(&format!("_workflow: {{{GOOD}}}")) => expect![[r#"
@@ -776,10 +807,10 @@ mod checks {
         parse_failures_are_at_least_one: checked("worker: CUSTOM\ninstructions: x\ncapabilities: [READ]\nmax_parse_failures: 0") => expect![[r#"
             flow.yaml:14:27: steps.a.completion_check.max_parse_failures: found the number 0; expected an integer of at least 1
         "#]];
-        a_claim_needs_nothing_else: checked("claim: true") => expect![[r#"
+        a_claim_needs_nothing_else: checked("self_report: true") => expect![[r#"
             accepted
         "#]];
-        a_claim_runs_no_process: checked("claim: true\nworker: CUSTOM\ninstructions: x\ncapabilities: [READ]\ntimeout: 1m") => expect![[r#"
+        a_claim_runs_no_process: checked("self_report: true\nworker: CUSTOM\ninstructions: x\ncapabilities: [READ]\ntimeout: 1m") => expect![[r#"
             flow.yaml:12:7: steps.a.completion_check.worker: not allowed beside claim; leave this key or claim out
             flow.yaml:13:7: steps.a.completion_check.instructions: not allowed beside claim; leave this key or claim out
             flow.yaml:14:7: steps.a.completion_check.capabilities: not allowed beside claim; leave this key or claim out
@@ -800,10 +831,10 @@ mod checks {
         no_new_failures_need_a_baseline: checked("commands: [{run: x, gate: no_new_failures}]\nbaseline: off") => expect![[r#"
             flow.yaml:12:17: steps.a.completion_check.baseline: is needed; a gate no_new_failures compares with the baseline; leave this key out
         "#]];
-        a_baseline_is_of_commands: checked("claim: true\nbaseline: report") => expect![[r#"
+        a_baseline_is_of_commands: checked("self_report: true\nbaseline: report") => expect![[r#"
             flow.yaml:12:7: steps.a.completion_check.baseline: not allowed beside claim; leave this key or claim out
         "#]];
-        a_claim_that_is_off_is_no_claim: checked("claim: false") => expect![[r#"
+        a_claim_that_is_off_is_no_claim: checked("self_report: false") => expect![[r#"
             flow.yaml:10:5: steps.a.completion_check.capabilities: missing; expected a list with at least one of READ, EDIT, RUN_TESTS, RUN_COMMANDS
             flow.yaml:10:5: steps.a.completion_check.instructions: missing; expected the prompt, or the script of a CUSTOM worker
             flow.yaml:10:5: steps.a.completion_check.worker: missing; expected one of CUSTOM, COMMAND, CLAUDE_CODE, CODEX_CLI, OPENCODE, CLIENT; an agent may say it
@@ -832,10 +863,11 @@ mod checks {
 
     #[test]
     fn claim_has_a_separate_decision_file() {
-        let check = first_check(&checked("claim: true"));
+        let check = first_check(&checked("self_report: true"));
         assert_eq!((check.by, check.max_parse_failures), (CheckMethod::Claim, 3));
         assert_eq!(check.decision_file.as_deref(), Some(".unstuck/{{completion_check_id}}.json"));
-        let check = first_check(&checked("claim: true\ndecision_file: out/v.json\nmax_parse_failures: 5"));
+        let check =
+            first_check(&checked("self_report: true\ndecision_file: out/v.json\nmax_parse_failures: 5"));
         assert_eq!((check.decision_file.as_deref(), check.max_parse_failures), (Some("out/v.json"), 5));
     }
 
@@ -905,8 +937,9 @@ mod graphs {
     /// Returns two steps that claim in these files, the second with more keys.
     fn beside(first: &str, second: &str, more: &str) -> String {
         let claims = |name: &str, file: &str, more: &str| {
-            let check =
-                format!("max_iterations: 2, completion_check: {{claim: true, decision_file: \"{file}\"}}");
+            let check = format!(
+                "max_iterations: 2, completion_check: {{self_report: true, decision_file: \"{file}\"}}"
+            );
             format!("{name}: {{{GOOD}, {more}{check}}}\n")
         };
         steps(&(claims("a", first, "") + &claims("b", second, more)))
@@ -1249,7 +1282,7 @@ mod subworkflows {
 
     #[test]
     fn step_concurrent_with_a_child_run_may_not_share_its_decision_file() {
-        let check = "max_iterations: 2\ncompletion_check: {claim: true, decision_file: v.json}";
+        let check = "max_iterations: 2\ncompletion_check: {self_report: true, decision_file: v.json}";
         let beside = |name: &str| format!("{name}: {{workflow: c.yaml}}");
         let of_parent = format!("a: {{{GOOD}, {}}}", check.replace('\n', ", "));
         for lines in
@@ -1429,7 +1462,7 @@ mod subworkflows {
         let child = child();
         with(
             &[("c.yaml", &child)],
-            &steps("a: {workflow: c.yaml, max_iterations: 2, completion_check: {claim: true}}"),
+            &steps("a: {workflow: c.yaml, max_iterations: 2, completion_check: {self_report: true}}"),
             &expect![[r#"
             flow.yaml:5:63: steps.a.completion_check.claim: a subworkflow cannot claim; name a worker that checks
         "#]],
@@ -1786,7 +1819,7 @@ mod command_lines {
                   commands:
                     - {run: "cargo test", gate: pass}
                     - {run: "cargo clippy", gate: no_new_failures}
-                  observations: 2 # of what fails; what comes and goes is flaky
+                  attempts: 2 # of what fails; what comes and goes is flaky
                   baseline: gate # what fails before the work begins is known, and no test may vanish
                 convergence:
                   enabled: true

@@ -75,8 +75,5 @@ fn in_file(found: &RunHandle, changes: &[String]) -> Result<Vec<PolicyOverride>>
     let first = found.log()?.read(Seq(1)).and_then(|mut events| events.next().transpose());
     let first = first.map_err(|error| found.unreadable(&error))?;
     let workflow = &found.started(first.as_slice())?.workflow;
-    parsed
-        .into_iter()
-        .map(|parsed| what_if_keys::in_file(parsed, workflow).map_err(AppError::usage))
-        .collect()
+    parsed.iter().map(|parsed| what_if_keys::in_file(parsed, workflow).map_err(AppError::usage)).collect()
 }

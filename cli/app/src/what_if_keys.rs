@@ -2,15 +2,17 @@
 
 use unstuck_core::workflow::Workflow;
 use unstuck_replay::{OverrideError, PolicyOverride, with_changes};
-use unstuck_workflow::workflow_file::{names_below, samples, value};
+use unstuck_workflow::workflow_file::{current_names, names_below, samples, value};
 
 /// Returns a change as a file would write it.
 ///
 /// # Errors
 ///
 /// A file has no such key, or may not have this value.
-pub fn in_file(change: PolicyOverride, workflow: &Workflow) -> Result<PolicyOverride, OverrideError> {
-    let names = change.names();
+pub fn in_file(change: &PolicyOverride, workflow: &Workflow) -> Result<PolicyOverride, OverrideError> {
+    let given = change.names();
+    let (names, value) = current_names(&given, change.value());
+    let change = if names == given { change.clone() } else { PolicyOverride::for_names(&names, value) };
     for place in 0..names.len() {
         let (before, name) = (&names[..place], names[place]);
         if names_below(before).is_some_and(|known| !known.contains(&name)) {

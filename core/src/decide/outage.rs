@@ -105,9 +105,9 @@ impl Batch {
         let (waited, budget) = (self.state.outage_wait, format_duration(workflow.outage_budget));
         let next = format_duration(free_at.since(self.at));
         let why = match workflow.on_outage {
-            OutagePolicy::Stop => "weather: stop".to_owned(),
+            OutagePolicy::Stop => "on_outage: fail".to_owned(),
             OutagePolicy::Wait if waited == Millis(0) => {
-                format!("{next} is longer than the outage budget of {budget} (outage_budget of a workflow)")
+                format!("{next} is longer than the outage budget of {budget} (max_outage_wait of a workflow)")
             }
             OutagePolicy::Wait => {
                 let used = format_duration(waited);

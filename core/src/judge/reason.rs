@@ -66,7 +66,7 @@ pub enum Reason {
     )]
     ExitBelied { run: String, failed: u64, counted: bool, names: String },
     /// A constant failure is a flaky one now.
-    #[error("{0}; mend it so that it passes each time")]
+    #[error("{0}; fix it so that it passes each time")]
     HalfMended(Flaky),
     /// Fewer tests ran than before the work began.
     #[error(
@@ -95,8 +95,8 @@ pub enum Reason {
     Uncounted { run: String, before: u64 },
     /// Names or a report are missing that were there before the work began; with what the command lacks.
     #[error(
-        "tests_unseen: `{run}` {lacks}, as it did before the work began, so nobody knows which tests it ran; let it do so \
-         again, or begin again with `--baseline off`"
+        "tests_unseen: `{run}` {lacks}, as it did before the work began, so it is not known which tests it ran; let it do \
+         so again, or begin again with `--baseline off`"
     )]
     Unnamed { run: String, lacks: &'static str },
     /// Paths outside the scope were changed.
@@ -214,7 +214,7 @@ pub enum VerdictWarning {
     /// A number and no names; with the tests that failed.
     #[error(
         "tests_unseen: `{0}` does not name the tests that pass, so it is not known whether those that failed before the work \
-         began were mended or swapped for others: {1}; let it name them (such as with -v), or write a report (--report)"
+         began were fixed or replaced by others: {1}; let it name them (such as with -v), or write a report (--report)"
     )]
     PassedUnnamed(String, String),
     /// Conditions held without any change.

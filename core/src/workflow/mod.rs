@@ -149,7 +149,8 @@ pub enum OutagePolicy {
     /// Wait and try again; costs no iteration.
     #[default]
     Wait,
-    /// End the step as failed.
+    /// End the step as failed; `fail` in a workflow file.
+    #[serde(alias = "fail")]
     Stop,
 }
 

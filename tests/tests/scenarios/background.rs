@@ -74,7 +74,7 @@ fn run_with_a_blocked_step_and_a_working_step_can_be_stopped() {
     let step = |command: &str| {
         format!(
             "worker: COMMAND, command: {command:?}, instructions: Go., capabilities: [EDIT], max_iterations: 2, \
-             completion_check: {{claim: true}}"
+             completion_check: {{self_report: true}}"
         )
     };
     let blocked = step("cat >/dev/null; echo '{\"decision\":\"blocked\",\"needs\":\"a key\"}'");
@@ -142,7 +142,7 @@ fn every_end_except_interruption_is_notified_once() {
     ] {
         let stage = Stage::repository();
         let keys = format!(
-            "worker: COMMAND\ncommand: {command:?}\ninstructions: Go.\ncompletion_check: {{claim: true}}\nmax_iterations: 2"
+            "worker: COMMAND\ncommand: {command:?}\ninstructions: Go.\ncompletion_check: {{self_report: true}}\nmax_iterations: 2"
         );
         stage.workflow(&format!("notify: '{NOTIFY}'\n"), &keys);
         let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(status);
@@ -167,7 +167,7 @@ fn unwritable_summary_hides_neither_the_end_nor_the_notification() {
         let path = summary.to_str().expect("a plain path");
         let work = format!("rm -f {path}; mkdir -p {path}; {command}");
         let keys = format!(
-            "worker: COMMAND\ncommand: {work:?}\ninstructions: Go.\ncompletion_check: {{claim: true}}\nmax_iterations: 2"
+            "worker: COMMAND\ncommand: {work:?}\ninstructions: Go.\ncompletion_check: {{self_report: true}}\nmax_iterations: 2"
         );
         stage.workflow(&format!("notify: '{NOTIFY}'\n"), &keys);
         let ended = stage.unstuck(&["run", "flow.yaml", "--summary", path]).with_status(exit);

@@ -374,7 +374,7 @@ fn a_client_is_never_run_without_what_wraps_it() {
 fn a_prompt_that_is_too_long_for_an_argument_is_a_matter_of_the_setting() {
     let stage = Stage::repository();
     let own = program(&stage, "agent.sh", "echo called >>\"$SCRATCH/calls\"\necho mended >notes; echo Done.");
-    let launch = "{args: [\"${prompt}\"], prompt: argument, read: {words: reads}, edit: {words: edits}, all: {words: works}}";
+    let launch = "{args: [\"${prompt}\"], prompt: argument, read: {description: reads}, edit: {description: edits}, unrestricted: {description: works}}";
     let rules = "[{when: {line: never}, done: true}]";
     let client = format!("{{title: House, program: {own}, launch: {launch}, stream: text, rules: {rules}}}");
     stage.write(".unstuck/workers.yaml", format!("workers:\n  house: {client}\n"));
@@ -402,7 +402,7 @@ fn workers_are_described_in_toml_as_in_yaml() {
     let own = program(&stage, "agent.sh", "cat >/dev/null; echo mended >notes; echo Done.");
     let described = format!(
         "[workers.house]\ntitle = 'House'\nprogram = '{own}'\nstream = 'text'\nrules = [{{when = {{line = 'never'}}, done = true}}]\n\
-         [workers.house.launch]\nread = {{words = 'reads'}}\nedit = {{words = 'edits'}}\nall = {{words = 'works'}}\n"
+         [workers.house.launch]\nread = {{description = 'reads'}}\nedit = {{description = 'edits'}}\nunrestricted = {{description = 'works'}}\n"
     );
     stage.write(".unstuck/workers.toml", &described);
     run(&stage, "house", &[]).with_status(0);

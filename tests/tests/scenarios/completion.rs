@@ -51,7 +51,7 @@ fn s03_an_empty_marker_is_an_error_of_the_file_with_line_and_column() {
     let stage = Stage::new();
     stage.workflow(
         "",
-        "worker: COMMAND\ncommand: cat\ninstructions: Go.\nmax_iterations: 2\ncompletion_check:\n  claim: true\n  marker: \"\"",
+        "worker: COMMAND\ncommand: cat\ninstructions: Go.\nmax_iterations: 2\ncompletion_check:\n  self_report: true\n  marker: \"\"",
     );
     let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(64).complains("flow.yaml:12:7");
     assert!(ended.err.contains("marker"), "{ended:?}");
@@ -175,8 +175,8 @@ fn s08_each_unreadable_verdict_is_named_and_so_many_in_a_row_end_the_step() {
     ];
     let stage = Stage::repository();
     let more = "max_iterations: 20";
-    let keys =
-        claims(&worker("unreadable.sh"), more).replace("claim: true", "claim: true, max_parse_failures: 12");
+    let keys = claims(&worker("unreadable.sh"), more)
+        .replace("self_report: true", "self_report: true, max_parse_failures: 12");
     stage.workflow("", &keys);
     let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(1);
     let verdicts = stage.verdicts();
@@ -293,7 +293,7 @@ fn s12_the_file_of_a_verdict_is_no_change_of_the_workspace_wherever_it_is() {
             "",
             &format!(
                 "worker: COMMAND\ncommand: cat >/dev/null; unstuck verdict complete\ninstructions: go\nmax_iterations: 2\n\
-                 require_change: true\ncompletion_check: {{claim: true, decision_file: \"{file}\"}}"
+                 require_change: true\ncompletion_check: {{self_report: true, decision_file: \"{file}\"}}"
             ),
         );
         let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(2);
@@ -327,12 +327,12 @@ fn s14_complete_from_a_worker_that_failed_is_incomplete() {
 #[test]
 fn s15_a_service_that_is_out_of_order_costs_no_iteration() {
     let stage = Stage::repository();
-    stage.workflow("weather: stop\n", &claims(&worker("overloaded.sh"), "max_iterations: 2"));
+    stage.workflow("on_outage: fail\n", &claims(&worker("overloaded.sh"), "max_iterations: 2"));
     let stopped = stage.unstuck(&["run", "flow.yaml"]).with_status(5).says("RETRYABLE_SERVICE");
-    stopped.says("it is not waited for: weather: stop");
+    stopped.says("it is not waited for: on_outage: fail");
     assert_eq!((stage.verdicts().len(), stage.calls()), (0, 1));
 
-    stage.workflow("weather: wait\n", &claims(&worker("overloaded.sh"), "max_iterations: 2"));
+    stage.workflow("on_outage: wait\n", &claims(&worker("overloaded.sh"), "max_iterations: 2"));
     let live = stage.start(&["run", "flow.yaml"]);
     wait_until("it waits", || live.so_far().contains("waits for a service"));
     let events = stage.events();
@@ -359,13 +359,13 @@ steps:
     worker: COMMAND
     command: printf '{"decision":"complete"}' > "$UNSTUCK_DECISION_FILE"; sleep 0.5
     instructions: Do it.
-    completion_check: {claim: true}
+    completion_check: {self_report: true}
     max_iterations: 2
   b:
     worker: COMMAND
     command: sleep 0.2; echo "I did nothing"
     instructions: Do it.
-    completion_check: {claim: true, max_parse_failures: 1}
+    completion_check: {self_report: true, max_parse_failures: 1}
     max_iterations: 2
 "#,
     );

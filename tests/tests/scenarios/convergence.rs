@@ -27,7 +27,7 @@ fn s20_a_worker_that_commits_each_time_is_not_stuck() {
                 unstuck verdict incomplete --reason 'not yet'";
     let flow = format!(
         "worker: COMMAND\ncommand: |\n  {COUNT}\n  {work}\ninstructions: do it\nmax_iterations: 10\n\
-         completion_check: {{claim: true}}\nconvergence: {{enabled: true, stall_threshold: 3}}",
+         completion_check: {{self_report: true}}\nconvergence: {{enabled: true, stall_threshold: 3}}",
         COUNT = COUNT.replace('\n', "\n  ")
     );
     stage.workflow("", &flow);
@@ -465,7 +465,7 @@ fn s64_unnamed_test_cannot_be_replaced_by_another() {
         assert!(reasons.contains(want), "{want}: {reasons}");
     }
     let said = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    let note = "mended or swapped for others: t.py::test_adds; let it name them";
+    let note = "fixed or replaced by others: t.py::test_adds; let it name them";
     assert!(said.contains("note work #4: tests_unseen: ") && said.contains(note), "{said}");
 }
 

@@ -114,7 +114,7 @@ fn s40_a_child_run_gets_the_iterations_and_the_hint_that_its_parent_gets() {
     stage.workflow(
         "",
         &format!(
-            "worker: COMMAND\ncommand: {}\ninstructions: count\ncompletion_check: {{claim: true}}\nmax_iterations: 2",
+            "worker: COMMAND\ncommand: {}\ninstructions: count\ncompletion_check: {{self_report: true}}\nmax_iterations: 2",
             worker("count.sh")
         ),
     );
@@ -160,7 +160,7 @@ fn a_child_run_that_needs_a_person_is_answered_by_way_of_its_parent() {
     let stage = Stage::repository();
     let work = "test -e ../login && unstuck verdict complete || unstuck verdict blocked --needs 'npm login'; date +%N >>log";
     let keys = format!(
-        "worker: COMMAND\ncommand: {work:?}\ninstructions: Go.\ncompletion_check: {{claim: true}}\nmax_iterations: 3"
+        "worker: COMMAND\ncommand: {work:?}\ninstructions: Go.\ncompletion_check: {{self_report: true}}\nmax_iterations: 3"
     );
     stage.workflow("", &keys);
     let parent = |name: &str, child: &str| {
@@ -184,7 +184,7 @@ fn a_child_run_that_was_taken_up_by_itself_leaves_no_drift_for_its_parent() {
     let stage = Stage::repository().with_variable("DONE_AT", "4");
     let command = worker("count.sh");
     let keys = format!(
-        "worker: COMMAND\ncommand: {command}\ninstructions: count\ncompletion_check: {{claim: true}}\nmax_iterations: 2"
+        "worker: COMMAND\ncommand: {command}\ninstructions: count\ncompletion_check: {{self_report: true}}\nmax_iterations: 2"
     );
     stage.workflow("", &keys);
     stage.write(

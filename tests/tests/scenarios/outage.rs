@@ -61,7 +61,7 @@ fn flow(stage: &Stage, worker: &str) {
     let step = format!(
         "{worker}\ninstructions: Mend it.\ncompletion_check: {{commands: [\"{CHECK}\"]}}\nmax_iterations: 3"
     );
-    stage.workflow("outage_budget: 25h\n", &step);
+    stage.workflow("max_outage_wait: 25h\n", &step);
 }
 
 #[test]
@@ -245,9 +245,9 @@ fn s42_a_client_that_only_tries_again_until_it_is_ended_for_idleness_waited_for_
 #[test]
 fn s42_a_service_that_is_not_waited_for_is_asked_once() {
     for (top, fault, why) in [
-        ("weather: stop\n", json!({"overloaded": {}}), "weather: stop"),
+        ("on_outage: fail\n", json!({"overloaded": {}}), "on_outage: fail"),
         (
-            "outage_budget: 1s\n",
+            "max_outage_wait: 1s\n",
             json!({"rate_limit": {"resets": limit()}}),
             "is longer than the outage budget of 1 s",
         ),
@@ -324,7 +324,7 @@ fn s44_a_worker_that_did_its_work_and_ends_with_the_words_of_an_outage_has_none(
     let stage = Stage::repository();
     let decides = format!("echo '{{\"decision\":\"complete\"}}' >\"$UNSTUCK_DECISION_FILE\"; echo '{limit}'");
     stage.write("worker.sh", decides);
-    stage.workflow("", "worker: COMMAND\ncommand: sh worker.sh\ninstructions: Look.\ncompletion_check: {claim: true}\nmax_iterations: 2");
+    stage.workflow("", "worker: COMMAND\ncommand: sh worker.sh\ninstructions: Look.\ncompletion_check: {self_report: true}\nmax_iterations: 2");
     stage.unstuck(&["run", "flow.yaml"]).with_status(0);
     assert_eq!(waits(&stage), []);
     stage.verify();
@@ -337,7 +337,7 @@ fn says(stage: &Stage, verdict: &Value, rest: &str) {
         "worker.sh",
         format!("cat >/dev/null; echo call >>$SCRATCH/calls; echo x >>notes; if [ -e $SCRATCH/go ]; then echo '{{\"decision\":\"complete\"}}'; else echo '{verdict}'; fi >\"$UNSTUCK_DECISION_FILE\""),
     );
-    stage.workflow("", &format!("worker: COMMAND\ncommand: sh worker.sh\ninstructions: Deploy.\ncompletion_check: {{claim: true}}\nmax_iterations: 2\n{rest}"));
+    stage.workflow("", &format!("worker: COMMAND\ncommand: sh worker.sh\ninstructions: Deploy.\ncompletion_check: {{self_report: true}}\nmax_iterations: 2\n{rest}"));
 }
 
 #[test]

@@ -375,7 +375,7 @@ fn a_guard_that_a_worker_ends_is_followed_by_another() {
 fn s48_a_worker_that_wrote_its_verdict_and_stays_is_ended() {
     let stage = Stage::repository();
     let script = "echo done > work.txt; unstuck verdict complete; sleep 999";
-    run_script(&stage, script, "completion_check: {claim: true}\nmax_iterations: 2\nidle_timeout: 1s")
+    run_script(&stage, script, "completion_check: {self_report: true}\nmax_iterations: 2\nidle_timeout: 1s")
         .with_status(0);
     assert_eq!(stage.facts("worker_finished")[0]["outcome"]["exit"], "settled");
     stage.leaves_nothing_running();

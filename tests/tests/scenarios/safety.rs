@@ -490,7 +490,7 @@ fn s63_a_change_outside_of_the_allowed_paths_is_incomplete_and_has_to_be_undone(
     let rules = "convergence: {enabled: true, allowed_paths: [\"src/**\"]}";
     stage.workflow(
         "",
-        &format!("worker: COMMAND\ncommand: {command}\ninstructions: Mend it.\ncompletion_check: {{claim: true}}\nmax_iterations: 4\n{rules}"),
+        &format!("worker: COMMAND\ncommand: {command}\ninstructions: Mend it.\ncompletion_check: {{self_report: true}}\nmax_iterations: 4\n{rules}"),
     );
     stage.unstuck(&["run", "flow.yaml"]).with_status(0);
     let verdicts = stage.verdicts();
@@ -880,7 +880,7 @@ fn file_in_place_of_the_decision_directory_costs_an_iteration_only() {
             "",
             &format!(
                 "worker: COMMAND\ncommand: sh \"$SCRATCH/agent.sh\"\ninstructions: Mend it.\nmax_iterations: 3\n\
-                 completion_check: {{claim: true, decision_file: {folder}/d.json}}"
+                 completion_check: {{self_report: true, decision_file: {folder}/d.json}}"
             ),
         );
         stage.unstuck(&["run", "flow.yaml"]).with_status(0);
@@ -903,7 +903,7 @@ fn a_link_on_the_way_to_the_decision_file_is_refused_and_the_next_worker_can_tak
                 "{{worker: CUSTOM, instructions: '{WRITES}', decision_file: verdicts/v.json, capabilities: [READ]}}"
             ),
         ),
-        (WRITES, "{claim: true, decision_file: verdicts/v.json}".to_owned()),
+        (WRITES, "{self_report: true, decision_file: verdicts/v.json}".to_owned()),
     ] {
         let stage = Stage::repository();
         let plant = "cat >>\"$SCRATCH/prompt\"; echo call >>\"$SCRATCH/calls\"; rm -rf verdicts\n\

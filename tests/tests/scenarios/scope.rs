@@ -293,7 +293,7 @@ fn s63_claim_is_void_after_a_revert() {
         stage.workflow(
             "",
             &format!(
-                "worker: COMMAND\ncommand: sh {}\ninstructions: go\nmax_iterations: 4\ncompletion_check: {{claim: true}}\n\
+                "worker: COMMAND\ncommand: sh {}\ninstructions: go\nmax_iterations: 4\ncompletion_check: {{self_report: true}}\n\
                  require_change: true\nconvergence: {{enabled: true, {SRC}, revert_out_of_scope: true, fail_on_max_stage: false}}",
                 stage.scratch("work.sh").display()
             ),
@@ -332,7 +332,7 @@ fn s63_the_file_of_a_verdict_is_in_every_scope() {
             "",
             &format!(
                 "worker: COMMAND\ncommand: echo x >>src/a.rs; unstuck verdict complete\ninstructions: go\nmax_iterations: 2\n\
-                 completion_check: {{claim: true, decision_file: \"{file}\"}}\nconvergence: {{enabled: true, {SRC}}}"
+                 completion_check: {{self_report: true, decision_file: \"{file}\"}}\nconvergence: {{enabled: true, {SRC}}}"
             ),
         );
         stage.unstuck(&["run", "flow.yaml"]).with_status(0);

@@ -62,7 +62,7 @@ pub fn worker(name: &str) -> String {
 /// Returns the keys of a step whose worker judges itself.
 pub fn claims(command: &str, more: &str) -> String {
     format!(
-        "worker: COMMAND\ncommand: {command}\ninstructions: Make it so.\ncompletion_check: {{claim: true}}\n{more}"
+        "worker: COMMAND\ncommand: {command}\ninstructions: Make it so.\ncompletion_check: {{self_report: true}}\n{more}"
     )
 }
 

@@ -26,7 +26,7 @@ fn project_of(stage: &Stage) -> PathBuf {
 fn s58_after_a_stall_a_new_run_starts_and_the_old_one_is_one_line() {
     let stage = Stage::repository();
     let step = format!(
-        "worker: COMMAND\ncommand: {}\ninstructions: Mend it.\ncompletion_check: {{claim: true}}\nmax_iterations: 9\n\
+        "worker: COMMAND\ncommand: {}\ninstructions: Mend it.\ncompletion_check: {{self_report: true}}\nmax_iterations: 9\n\
          convergence: {{enabled: true, stall_threshold: 1, max_stage: 2}}",
         worker("same-failure.sh")
     );
@@ -113,7 +113,7 @@ fn s61_resume_uses_the_recorded_workflow_and_reports_a_changed_file() {
     let stage = Stage::repository().with_variable("HOLD_AT", "2");
     let step = |most: u32| {
         format!(
-            "worker: COMMAND\ncommand: {}\ninstructions: Count.\ncompletion_check: {{claim: true}}\nmax_iterations: {most}",
+            "worker: COMMAND\ncommand: {}\ninstructions: Count.\ncompletion_check: {{self_report: true}}\nmax_iterations: {most}",
             worker("count.sh")
         )
     };
@@ -690,7 +690,7 @@ fn an_import_is_done_although_the_index_cannot_be_written() {
 fn an_export_that_was_cut_short_is_completed_by_a_longer_one_and_by_no_other() {
     let stage = Stage::repository();
     let step = format!(
-        "worker: COMMAND\ncommand: {}\ninstructions: Count.\ncompletion_check: {{claim: true}}\nmax_iterations: 2\n\
+        "worker: COMMAND\ncommand: {}\ninstructions: Count.\ncompletion_check: {{self_report: true}}\nmax_iterations: 2\n\
          convergence: {{enabled: true, allowed_paths: [notes.txt]}}",
         worker("count.sh")
     );

@@ -627,7 +627,7 @@ fn a_failure_that_is_skipped_hides_no_other_behind_it() {
             &json!({"a-first": {"type": "command", "command": "exit 1", "successWhen": "exitCode:0"}, "b-second": second}),
             &json!({"onFailure": {"action": "skip"}}),
         );
-        flow(&stage, "echo more >>work.txt", "stop_at_first: true\nmax_iterations: 2");
+        flow(&stage, "echo more >>work.txt", "fail_fast: true\nmax_iterations: 2");
         let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(status);
         if status == 0 {
             ended.says("a-first: fails, which the step lets pass (onFailure: skip)");
@@ -809,17 +809,19 @@ fn another_policy_for_conditions_gives_a_recorded_run_another_end() {
         ),
         ("registry_step.onFailure.action=abort", &["would have ended here", "then NOT COMPLETE"]),
         ("registry_step.onFailure.action=skip", &["then COMPLETE"]),
-        ("stop_at_first=true", &["then NOT COMPLETE"]),
+        ("fail_fast=true", &["then NOT COMPLETE"]),
     ] {
         let found = ask(change);
         for part in says {
             assert!(found.out.contains(part), "{change}: {part}: {}", found.out);
         }
     }
-    flow(&stage, "cat >/dev/null; date +%N >>src/add.sh", "max_iterations: 9\nstop_at_first: true\n");
+    flow(&stage, "cat >/dev/null; date +%N >>src/add.sh", "max_iterations: 9\nfail_fast: true\n");
     stage.unstuck(&["run", "flow.yaml"]).with_status(1);
-    let found = ask("stop_at_first=false");
-    assert!(found.out.contains("behind the first that failed were not asked"), "{}", found.out);
+    for name in ["fail_fast", "stop_at_first"] {
+        let found = ask(&format!("{name}=false"));
+        assert!(found.out.contains("behind the first that failed were not asked"), "{name}: {}", found.out);
+    }
 }
 
 #[test]

@@ -97,13 +97,13 @@ fn errors_are_reported_with_their_place() {
     check(
         &with(&format!("    launch: {{ prompt: file }}\n{DONE}")),
         expect![[r#"
-        workers.yaml:5:23: workers.mine.launch.prompt: the prompt is not passed on; expected an argument with ${prompt_file} in args or last
+        workers.yaml:5:23: workers.mine.launch.prompt: the prompt is not passed on; expected an argument with ${prompt_file} in args or trailing_args
     "#]],
     );
     check(
         &with(&format!("    launch: {{ settings: x, env: {{ A: \"${{setings_file}}\" }} }}\n{DONE}")),
         expect![[r#"
-            workers.yaml:5:25: workers.mine.launch.settings: the settings are not passed on; expected ${settings_file} in env, args or last
+            workers.yaml:5:25: workers.mine.launch.settings: the settings are not passed on; expected ${settings_file} in env, args or trailing_args
             workers.yaml:5:38: workers.mine.launch.env.A: unknown placeholder ${setings_file}; did you mean ${settings_file}?
         "#]],
     );
@@ -130,11 +130,11 @@ fn errors_are_reported_with_their_place() {
         "#]],
     );
     check(
-        &with(&format!("    exits: {{ 0: config, 53: limit, x: auth }}\n    color: red\n{DONE}")),
+        &with(&format!("    exit_codes: {{ 0: config, 53: limit, x: auth }}\n    color: red\n{DONE}")),
         expect![[r#"
-        workers.yaml:5:14: workers.mine.exits.0: not an exit code; expected 1 to 255
-        workers.yaml:5:29: workers.mine.exits.53: found "limit"; expected one of rate_limit, overloaded, server, network, auth, credit, context_overflow, bad_request, turn_limit, budget_limit, no_session, config, crashed, no_end, empty_answer, interrupted, unknown
-        workers.yaml:5:36: workers.mine.exits.x: not an exit code; expected 1 to 255
+        workers.yaml:5:19: workers.mine.exit_codes.0: not an exit code; expected 1 to 255
+        workers.yaml:5:34: workers.mine.exit_codes.53: found "limit"; expected one of rate_limit, overloaded, server, network, auth, credit, context_overflow, bad_request, turn_limit, budget_limit, no_session, config, crashed, no_end, empty_answer, interrupted, unknown
+        workers.yaml:5:41: workers.mine.exit_codes.x: not an exit code; expected 1 to 255
         workers.yaml:6:5: workers.mine.color: unknown key; the keys are listed in docs/workers.md
     "#]],
     );
@@ -145,11 +145,55 @@ fn errors_are_reported_with_their_place() {
     "#]],
     );
     check(
-        &with(&format!("    ignore: [\"\"]\n{DONE}")),
+        &with(&format!("    ignore_prefixes: [\"\"]\n{DONE}")),
         expect![[r#"
-        workers.yaml:5:14: workers.mine.ignore[0]: empty; expected text that is not empty
+        workers.yaml:5:23: workers.mine.ignore_prefixes[0]: empty; expected text that is not empty
     "#]],
     );
+}
+
+#[test]
+fn each_old_key_reads_like_the_current_one() {
+    let old = with(
+        "    launch:
+      args: [work]
+      turns: [--turns, '${turns}']
+      usd: [--usd, '${usd}']
+      preset: [--id, '${session}']
+      read: { words: may read }
+      edit: { words: may edit }
+      all: { words: may do anything }
+      run: { words: may run }
+      last: ['-']
+    ignore: [tick]
+    exits: { 7: turn_limit }
+    troubles: [{ re: quota, trouble: rate_limit }]
+    rules:
+      - { when: { /type: start }, begin: true }
+      - { when: { /type: refused }, denied: true }
+      - { when: { /type: end }, done: true, cost: { scope: call, usd: /usd } }
+",
+    );
+    let mut new = old.clone();
+    for (name, current) in [
+        (" turns:", " max_turns:"),
+        (" usd: [", " max_cost: ["),
+        (" preset:", " new_session:"),
+        (" words:", " description:"),
+        (" all:", " unrestricted:"),
+        (" last:", " trailing_args:"),
+        (" ignore:", " ignore_prefixes:"),
+        (" exits:", " exit_codes:"),
+        (" troubles:", " error_patterns:"),
+        (" begin:", " restart:"),
+        (" denied:", " permission_denied:"),
+    ] {
+        new = new.replace(name, current);
+        assert_eq!(complaints(&new), "", "{current}");
+        let read = |text: &str| unstuck_workers::read("workers.yaml", text).unwrap();
+        assert_eq!(read(&new), read(&old), "{current}");
+    }
+    assert!(!unstuck_workers::read("workers.yaml", &new).unwrap()["mine"].launch.all.words.is_empty());
 }
 
 #[test]

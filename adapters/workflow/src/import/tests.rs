@@ -81,7 +81,7 @@ fn stories_become_a_checklist_in_addition_to_the_commands() {
                   commands:
                     - "npm run typecheck" # plans/prd.json:5
                     - "npm run lint" # plans/prd.json:8
-                  observations: 2 # of what fails; what comes and goes is flaky
+                  attempts: 2 # of what fails; what comes and goes is flaky
                   baseline: gate # what fails before the work begins is known, and no test may vanish
                 completion_conditions:
                   - {validator: checklist, params: {path: "plans/prd.json", pointer: "/userStories/*/passes"}}
@@ -125,7 +125,7 @@ fn stories_without_a_command_take_the_tests_of_the_project() {
                 completion_check:
                   commands:
                     - "cargo test" # Cargo.toml
-                  observations: 2 # of what fails; what comes and goes is flaky
+                  attempts: 2 # of what fails; what comes and goes is flaky
                   baseline: gate # what fails before the work begins is known, and no test may vanish
                 completion_conditions:
                   - {validator: checklist, params: {path: "prd.json", pointer: "/*/passes"}}
@@ -155,7 +155,7 @@ fn stories_without_a_command_take_the_tests_of_the_project() {
                 max_iterations: 25
                 require_change: true # a claim counts only if something has changed
                 completion_check:
-                  claim: true # the worker says when it is done; what is below has to hold as well
+                  self_report: true # the worker says when it is done; what is below has to hold as well
                 completion_conditions:
                   - {validator: checklist, params: {path: "prd.json", pointer: "/*/passes"}}
                 convergence: {enabled: true, stall_threshold: 3}
@@ -318,7 +318,7 @@ Run `cargo bench` for fun.
                     - "pnpm lint" # docs/plans/dates.md:18
                     - "cd web && npx tsc --noEmit" # docs/plans/dates.md:26
                     - "cd web && npm test -- --run" # docs/plans/dates.md:27
-                  observations: 2 # of what fails; what comes and goes is flaky
+                  attempts: 2 # of what fails; what comes and goes is flaky
                   baseline: gate # what fails before the work begins is known, and no test may vanish
                 completion_conditions:
                   - {validator: checklist, params: {path: "docs/plans/dates.md"}}
@@ -366,7 +366,7 @@ Output <promise>DONE</promise> when complete, or LOOP_COMPLETE.
                 max_iterations: 25
                 require_change: true # a claim counts only if something has changed
                 completion_check:
-                  claim: true # the worker says when it is done; what is below has to hold as well
+                  self_report: true # the worker says when it is done; what is below has to hold as well
                 completion_conditions:
                   - {validator: command, params: {run: "npm test"}} # PROMPT.md:5
                 convergence: {enabled: true, stall_threshold: 3}
@@ -403,7 +403,7 @@ Output <promise>DONE</promise> when complete, or LOOP_COMPLETE.
                 max_iterations: 25
                 require_change: true # a claim counts only if something has changed
                 completion_check:
-                  claim: true # the worker says when it is done; what is below has to hold as well
+                  self_report: true # the worker says when it is done; what is below has to hold as well
                 convergence: {enabled: true, stall_threshold: 3}
                 instructions: "Mend the parser."
             + PROMPT.md:1: the prompt, word for word
@@ -430,7 +430,7 @@ Output <promise>DONE</promise> when complete, or LOOP_COMPLETE.
                 max_iterations: 20
                 require_change: true # a claim counts only if something has changed
                 completion_check:
-                  claim: true # the worker says when it is done; what is below has to hold as well
+                  self_report: true # the worker says when it is done; what is below has to hold as well
                 completion_conditions:
                   - {validator: command, params: {run: "cargo test"}} # Cargo.toml
                 convergence: {enabled: true, stall_threshold: 3}
@@ -479,7 +479,7 @@ hats:
             max_iterations: 40
             require_change: true # a claim counts only if something has changed
             completion_check:
-              claim: true # the worker says when it is done; what is below has to hold as well
+              self_report: true # the worker says when it is done; what is below has to hold as well
             completion_conditions:
               - {validator: command, params: {run: "cargo test"}} # Cargo.toml
             convergence: {enabled: true, stall_threshold: 3}

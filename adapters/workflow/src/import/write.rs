@@ -206,7 +206,7 @@ fn claim() -> [String; 3] {
     [
         "require_change: true # a claim counts only if something has changed".to_owned(),
         "completion_check:".to_owned(),
-        "  claim: true # the worker says when it is done; what is below has to hold as well".to_owned(),
+        "  self_report: true # the worker says when it is done; what is below has to hold as well".to_owned(),
     ]
 }
 
@@ -215,7 +215,7 @@ fn check(commands: &[DraftCommand]) -> Vec<String> {
     let line =
         |command: &DraftCommand| format!("    - {} # {}", quoted(&command.run), one_line(&command.from));
     lines.extend(commands.iter().map(line));
-    lines.push("  observations: 2 # of what fails; what comes and goes is flaky".to_owned());
+    lines.push("  attempts: 2 # of what fails; what comes and goes is flaky".to_owned());
     lines.push(
         "  baseline: gate # what fails before the work begins is known, and no test may vanish".to_owned(),
     );

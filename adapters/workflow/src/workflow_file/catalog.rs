@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use unstuck_document::keys::KeyType;
 use unstuck_document::type_check::check_map;
 use unstuck_document::{
-    FileOffset, KeyPath, LoadReport, MapView, NodeKind, TreeNode, nearest, quote, quote_name,
+    FileOffset, KeyPath, LoadReport, MapView, NodeKind, TreeNode, nearest, quote, quote_name, rename_old_keys,
 };
 
 use super::keys;
@@ -59,9 +60,10 @@ impl Catalog {
     }
 
     /// Checks a catalog and adds its profiles, which replace earlier ones of the same name.
-    pub fn add(&mut self, root: &TreeNode, report: &mut LoadReport) {
+    pub fn add(&mut self, mut root: TreeNode, report: &mut LoadReport) {
+        rename_old_keys(KeyType::Map(&keys::CATALOG), &mut root);
         let top = KeyPath::default();
-        check_map(&keys::CATALOG, root, root.place, &top, report);
+        check_map(&keys::CATALOG, &root, root.place, &top, report);
         self.files.push(report.name(root.place.source).to_owned());
         let agents = root.entry("agents").map(|entry| &entry.value);
         self.is_partial |= !agents.is_some_and(|agents| matches!(agents.kind, NodeKind::Map(_)));

@@ -108,7 +108,7 @@ impl WorkflowLoader<'_> {
             let help = "add a condition that is run: a command, a file or a program of its own";
             self.report.error(view.value_place(key), &view.path.key(key), what, help);
         }
-        completion.stop_at_first = view.flag("stop_at_first").unwrap_or(false);
+        completion.stop_at_first = view.flag("fail_fast").unwrap_or(false);
         (completion != Completion::default()).then_some(completion)
     }
 

@@ -110,7 +110,7 @@ impl<'a> WorkflowLoader<'a> {
         let root = self.tree(bytes, path)?;
         let catalog = self.first_catalog(path);
         let chain = vec![self.files.identity(path)];
-        self.workflow(&root, FileScope { catalog, clients: Clients::new(), path: path.to_owned(), chain })
+        self.workflow(root, FileScope { catalog, clients: Clients::new(), path: path.to_owned(), chain })
     }
 
     /// Complains about a path that leaves its base through a link.
@@ -160,7 +160,7 @@ impl<'a> WorkflowLoader<'a> {
         let mut catalog = parent.catalog.clone();
         self.catalog_in_folder(&path, &mut catalog);
         let chain = parent.chain.iter().cloned().chain([identity]).collect();
-        let workflow = self.workflow(&root, FileScope { catalog, clients: Clients::new(), path, chain });
+        let workflow = self.workflow(root, FileScope { catalog, clients: Clients::new(), path, chain });
         workflow.filter(|_| self.report.count() == before)
     }
 
@@ -227,7 +227,7 @@ impl<'a> WorkflowLoader<'a> {
 
     fn add_catalog(&mut self, bytes: &[u8], path: &Path, catalog: &mut Catalog) {
         match self.tree(bytes, path) {
-            Some(root) => catalog.add(&root, &mut self.report),
+            Some(root) => catalog.add(root, &mut self.report),
             None => catalog.is_partial = true,
         }
     }

@@ -40,7 +40,7 @@ pub use reference::reference;
 pub use schema::schema;
 pub use secret::{named_registry, secret};
 pub use to_yaml::save;
-pub use value::{names_below, samples, value};
+pub use value::{current_names, names_below, samples, value};
 
 /// Returns the line of a key in a workflow file, or else the line of the nearest key above it that exists.
 /// The first line is 1.

@@ -7,11 +7,11 @@ use super::keys::{CAPABILITIES, CATALOGS, RESERVED_ARTIFACTS, RESERVED_STEPS, ST
 const INTRODUCTION: &str = "\
 # Workflow files
 
-<!-- Made from adapters/workflow/src/workflow_file/keys.rs and reference.rs; UNSTUCK_BLESS=1 cargo test -p unstuck-workflow writes it anew. -->
+<!-- Made from adapters/workflow/src/workflow_file/keys.rs and reference.rs; UNSTUCK_BLESS=1 cargo test -p unstuck-workflow regenerates it. -->
 
 A workflow file is YAML 1.2 (core schema), UTF-8, one document of at most 1 MiB: a map with the keys below. `no` and
 `on` are text, `<<` is no merge key, and a key that is there twice is an error. Anchors and aliases may be used;
-what they add is bounded.
+the size that they add is limited.
 
 `unstuck check FILE` finds all problems of a file, its agent catalogs and its subworkflows in one pass and prints each
 as `file:line:column: path: what is wrong; what is allowed`. An unknown key is an error at every level. Warnings are
@@ -26,7 +26,7 @@ The format is the one of Roboppi, version 1. Keys marked *ours* are Unstuck's ow
 | --- | --- |
 | text | text that is not blank; a number or `true` needs quotes |
 | any text | text, may be empty |
-| duration | one or more `<digits><unit>` without blanks between them, units `h`, `m`, `s`, `ms`: `1h30m`. The sum is above 0 and at most 64 bits of milliseconds. No signs, fractions, days, or numbers without a unit |
+| duration | one or more `<digits><unit>` without spaces between them, units `h`, `m`, `s`, `ms`: `1h30m`. The sum is above 0 and at most 64 bits of milliseconds. No signs, fractions, days, or numbers without a unit |
 | integer >= n | a whole number, at most 4294967295 |
 | path | relative; no `..` component, no control character. Unless said otherwise from the workspace root |
 | pattern | a path with `*` (within a segment), `**` (any depth), `?`, `[..]`, `{a,b}`. Without these: the path itself and all below. In a list, `!pattern` takes out what those before it match, or all that there is where it is the first; the last one that matches a path decides |
@@ -44,22 +44,22 @@ const NOTES: &str = "\
   Where it wrote its `decision_file` as well, complete needs both; what that says of `blocked` or `waiting` counts with either code.
 - `worker: COMMAND` (*ours*) runs `command` with the prompt on its standard input; what it prints is the answer.
   `capabilities` are optional for it, because nothing can hold it to them. As a check it is an agent check.
-- `completion_check` with `claim: true` (*ours*) runs no process: the worker itself gives the verdict, in
-  `decision_file` (by default `.unstuck/{{completion_check_id}}.json`) or in its answer. A subworkflow step cannot claim.
+- `completion_check` with `self_report: true` (*ours*) runs no process: the worker itself gives the verdict, in
+  `decision_file` (by default `.unstuck/{{completion_check_id}}.json`) or in its answer. A subworkflow step cannot use it.
 - There is no key for the words that end a loop: markers are fixed, see [decisions.md](decisions.md).
-- `max_iterations` is required beside `completion_check` and has no effect without it.
+- `completion_check` requires `max_iterations`, which has no effect without it.
 - Edges are `depends_on`; cycles and unknown steps are errors. `inputs` take from steps of `depends_on`, and only what
   those list in `outputs` or `exports`; `exports` take only what the child lists.
 - A step with `require_change`, or with rules about what it may change (`allowed_paths`, `protected_paths`, `max_changed_files`,
-  `max_changed_lines`), works alone: it begins when no other step is active, and none begins until it has ended, since nobody
-  could tell whose change is whose. So does a step whose child run has such a step. `unstuck check` names them.
+  `max_changed_lines`), works alone: it begins when no other step is active, and none begins until it has ended,
+  because the changes of two steps cannot be told apart. So does a step whose child run has such a step. `unstuck check` names them.
 - Where two other steps that may run at the same time have one `decision_file`, a verdict in it counts only with its check id.
 - A subworkflow is read from the folder of the file that calls it. At most 5 levels (`UNSTUCK_MAX_SUBWORKFLOW_DEPTH`);
   no file calls itself, directly or through others. It inherits the agent catalog and adds `agents.yaml` of its folder.
 - A child run that is BLOCKED, OUT OF MONEY or (but for `on_failure: continue`) OUT OF ITERATIONS ends its parent in the same way.
   `answer` and `resume` of the parent reach it, with what is answered or added; every other bad end is a failure of the step.
 - Agent catalogs: those in `UNSTUCK_AGENTS_FILE` (colons between), then each `--agents`; a later profile of the same
-  name wins. With none of these `agents.yaml`, or else `agents.yml`, beside the workflow.
+  name wins. Without any of these, `agents.yaml` or else `agents.yml` in the folder of the workflow.
 - What is accepted and not run yet gives one warning per feature, none where it says `enabled: false`.
 - A file with `events` and `triggers` is a daemon configuration and is refused.
 ";

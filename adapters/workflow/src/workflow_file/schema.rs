@@ -64,7 +64,7 @@ fn together(level: &KeyContext) -> Value {
             })
         }
         _ if *level == CHECK => {
-            let known_by = ["worker", "agent", "claim", "commands"].map(asks_for);
+            let known_by = ["worker", "agent", "self_report", "commands"].map(asks_for);
             let script = json!({ "properties": { "worker": { "const": "CUSTOM" } } });
             json!({
                 "anyOf": known_by,
@@ -211,7 +211,7 @@ mod tests {
             (step(&format!("completion_check: {{{script}}}")), false),
             (checked(script), true),
             (checked(""), false),
-            (checked("claim: true"), true),
+            (checked("self_report: true"), true),
             (checked("commands: [{run: x}]"), true),
             (checked(asked), false),
             (checked(&format!("{asked}, decision_file: out/v.json")), true),

@@ -176,7 +176,7 @@ impl WorkflowLoader<'_> {
         self.value_stays_in(&self.options.workspace, view, "decision_file");
         let max_parse_failures =
             view.whole("max_parse_failures").unwrap_or(Workflow::DEFAULT_MAX_PARSE_FAILURES);
-        if view.flag("claim") == Some(true) {
+        if view.flag("self_report") == Some(true) {
             self.check_claim(view, calls);
             let decision_file = view.text("decision_file").unwrap_or(DEFAULT_DECISION_FILE);
             let decision_file = Some(decision_file.to_owned());
@@ -193,7 +193,7 @@ impl WorkflowLoader<'_> {
         if view.has("commands") {
             return self.check_commands(view, timeout, max_parse_failures);
         }
-        for key in ["observations", "baseline"] {
+        for key in ["attempts", "baseline"] {
             if view.has(key) {
                 let help = "it is about `commands`; name some, or leave it out";
                 self.report.error(view.key_place(key), &view.path.key(key), "no effect", help);
@@ -215,7 +215,7 @@ impl WorkflowLoader<'_> {
 
     /// Reads a check that is commands.
     fn check_commands(&mut self, view: &MapView<'_>, timeout: Millis, max_parse_failures: u32) -> Check {
-        self.check_alone(view, &["commands", "observations", "baseline", "timeout", "stall"], "commands");
+        self.check_alone(view, &["commands", "attempts", "baseline", "timeout", "stall"], "commands");
         let commands = commands(view);
         let compares = commands.iter().any(|command| command.gate == Gate::NoNewFailures);
         let baseline = match view.text("baseline") {
@@ -239,7 +239,7 @@ impl WorkflowLoader<'_> {
             timeout: view.parsed("timeout").unwrap_or(timeout),
             decision_file: None,
             max_parse_failures,
-            observations: view.whole("observations").unwrap_or(1).max(1),
+            observations: view.whole("attempts").unwrap_or(1).max(1),
             baseline,
         }
     }
@@ -258,13 +258,17 @@ impl WorkflowLoader<'_> {
         }
     }
 
-    /// Checks that `claim` is not combined with keys that need a separate process.
+    /// Checks that `self_report` is not combined with keys that need a separate process.
     fn check_claim(&mut self, view: &MapView<'_>, calls: bool) {
-        self.check_alone(view, &["claim", "decision_file", "max_parse_failures", "stall"], "claim");
+        self.check_alone(
+            view,
+            &["self_report", "decision_file", "max_parse_failures", "stall"],
+            "self_report",
+        );
         if calls {
-            let path = view.path.key("claim");
+            let path = view.path.key("self_report");
             let help = "name a worker that checks";
-            self.report.error(view.key_place("claim"), &path, "a subworkflow cannot claim", help);
+            self.report.error(view.key_place("self_report"), &path, "a subworkflow step cannot use it", help);
         }
     }
 
@@ -428,9 +432,9 @@ impl WorkflowLoader<'_> {
             workspace: task.text("workspace").map_or_else(|| ".".to_owned(), |(text, _)| text),
             max_steps: task.layer("max_steps", |view| view.whole("max_steps")),
             client,
-            wraps_checks: task.text("wrap").is_some()
+            wraps_checks: task.text("wrapper").is_some()
                 && task.layer("wrap_checks", |view| view.flag("wrap_checks")).unwrap_or(true),
-            wrap: task.text("wrap").map(|(text, _)| text),
+            wrap: task.text("wrapper").map(|(text, _)| text),
             isolated: task.layer("isolated", |view| view.flag("isolated")).unwrap_or_default(),
             fallback: Vec::new(),
         };

@@ -92,7 +92,7 @@ fn client_lines(worker: &Worker) -> impl Iterator<Item = String> {
         client.map(|client| format!("client: {}", quoted(&client.name))),
         list("fallback", &fallback),
         worker.model.as_ref().map(|model| format!("model: {}", quoted(model))),
-        worker.wrap.as_ref().map(|wrap| format!("wrap: {}", quoted(wrap))),
+        worker.wrap.as_ref().map(|wrap| format!("wrapper: {}", quoted(wrap))),
         (worker.wrap.is_some() && !worker.wraps_checks).then(|| "wrap_checks: false".to_owned()),
         worker.isolated.then(|| "isolated: true".to_owned()),
     ]
@@ -107,7 +107,7 @@ fn check(check: &Check) -> Vec<String> {
             let may = serde_json::to_string(&judge.capabilities).expect("names can be written");
             worker_lines(judge).chain([format!("capabilities: {may}")]).collect()
         }
-        _ => vec!["claim: true # the worker itself says when it is done".to_owned()],
+        _ => vec!["self_report: true # the worker itself says when it is done".to_owned()],
     };
     let file = check.decision_file.iter().map(|file| format!("decision_file: {}", quoted(file)));
     let keys = by.into_iter().chain(file).map(|line| format!("  {line}"));
@@ -125,7 +125,7 @@ fn command_lines(check: &Check, commands: &[CheckCommand]) -> Vec<String> {
         let reports = list("reports", &command.reports).map_or_else(String::new, |list| format!(", {list}"));
         format!("  - {{run: {}, gate: {gate}{reports}}}", quoted(&command.run))
     }));
-    lines.push(format!("observations: {} # of what fails; what comes and goes is flaky", check.observations));
+    lines.push(format!("attempts: {} # of what fails; what comes and goes is flaky", check.observations));
     let baseline = match check.baseline {
         Baseline::Off => "off # not run before the first iteration",
         Baseline::Report => "report # what fails before the work begins is shown",

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use unstuck_document::keys::{Key, KeyContext, KeyType};
-use unstuck_document::{FileOffset, KeyPath, LoadReport, TreeNode, node, type_check};
+use unstuck_document::{FileOffset, KeyPath, LoadReport, TreeNode, node, rename_old_keys, type_check};
 
 use super::keys;
 use crate::registry;
@@ -23,8 +23,9 @@ pub fn value(keys: &[&str], text: &str) -> Result<Option<Value>, String> {
     }
     let mut report = LoadReport::default();
     let source = report.add_source(String::new(), text.to_owned());
-    let node = node::parse(source, text, &mut report);
-    if let Some(node) = &node {
+    let mut node = node::parse(source, text, &mut report);
+    if let Some(node) = &mut node {
+        rename_old_keys(kind, node);
         type_check::check(kind, node, FileOffset { source, offset: 0 }, &KeyPath::default(), &mut report);
     }
     let (errors, _) = report.finish(false);
@@ -88,9 +89,13 @@ fn list_samples(item: KeyType) -> Vec<String> {
 
 /// Returns what the value of a key may be; `None` where a file has no such key.
 fn key_kind(keys: &[&str]) -> Option<KeyType> {
-    keys.iter().try_fold(KeyType::Map(&keys::WORKFLOW), |kind, key| match kind {
+    keys.iter().try_fold(KeyType::Map(&keys::WORKFLOW), |kind, key| kind_below(kind, key))
+}
+
+fn kind_below(kind: KeyType, key: &str) -> Option<KeyType> {
+    match kind {
         KeyType::Map(level) | KeyType::TextOr(level) => {
-            level_keys(level).find(|known| known.name == *key).map(|key| key.kind)
+            level_keys(level).find(|known| known.name == key).map(|key| key.kind)
         }
         KeyType::Named(level) => Some(KeyType::Map(level)),
         KeyType::Steps(step, _) => Some(KeyType::Map(step)),
@@ -98,7 +103,26 @@ fn key_kind(keys: &[&str]) -> Option<KeyType> {
         KeyType::Open => Some(KeyType::Anything),
         KeyType::Texts => Some(KeyType::AnyText),
         _ => None,
-    })
+    }
+}
+
+/// Returns a key and its value with current names in place of old ones.
+pub fn current_names<'a>(keys: &[&'a str], text: &'a str) -> (Vec<&'a str>, &'a str) {
+    let mut kind = Some(KeyType::Map(&keys::WORKFLOW));
+    let (mut names, mut value) = (Vec::new(), text);
+    for name in keys {
+        let renamed = match kind {
+            Some(KeyType::Map(level) | KeyType::TextOr(level)) => {
+                level_keys(level).find(|key| key.old_name == Some(*name))
+            }
+            _ => None,
+        };
+        value = renamed.map_or(text, |key| key.current_word(text));
+        let name = renamed.map_or(*name, |key| key.name);
+        kind = kind.and_then(|kind| kind_below(kind, name));
+        names.push(name);
+    }
+    (names, value)
 }
 
 /// Returns the keys of a level; for a `registry_step`, also the keys of a step in the registry.
@@ -158,6 +182,22 @@ mod tests {
             assert!(got.contains(want), "{key}={text}: {got}");
         }
     }
+
+    #[test]
+    fn old_names_in_a_key_are_replaced() {
+        for (key, text, want) in [
+            ("weather", "stop", "on_outage=fail"),
+            ("on_outage", "stop", "on_outage=stop"),
+            ("steps.wrap.completion_check.observations", "3", "steps.wrap.completion_check.attempts=3"),
+            ("workers.a.launch.all.words", "x", "workers.a.launch.unrestricted.description=x"),
+            ("nope.wrap", "x", "nope.wrap=x"),
+        ] {
+            let keys: Vec<&str> = key.split('.').collect();
+            let (names, value) = current_names(&keys, text);
+            assert_eq!(format!("{}={value}", names.join(".")), want);
+        }
+    }
+
     #[test]
     fn names_match_the_table_or_the_file() {
         for (key, want) in [

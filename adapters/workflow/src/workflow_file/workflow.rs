@@ -3,8 +3,9 @@
 use unstuck_core::cost;
 use unstuck_core::id::StepId;
 use unstuck_core::workflow::{BranchRules, Budget, OutagePolicy, Step, Workflow};
+use unstuck_document::keys::KeyType;
 use unstuck_document::type_check::check_map;
-use unstuck_document::{KeyPath, MapView, OnceNote, TreeNode, nearest, quote};
+use unstuck_document::{KeyPath, MapView, OnceNote, TreeNode, nearest, quote, rename_old_keys};
 
 use super::graph;
 use super::keys;
@@ -12,7 +13,9 @@ use super::load::{FileScope, WorkflowLoader};
 
 impl WorkflowLoader<'_> {
     /// Reads a workflow; what is wrong is in the report, and the result is only good if nothing is.
-    pub fn workflow(&mut self, root: &TreeNode, mut scope: FileScope) -> Option<Workflow> {
+    pub fn workflow(&mut self, mut root: TreeNode, mut scope: FileScope) -> Option<Workflow> {
+        rename_old_keys(KeyType::Map(&keys::WORKFLOW), &mut root);
+        let root = &root;
         let top = MapView::new(root, root.place, KeyPath::default());
         if self.is_something_else(&top) {
             return None;
@@ -37,11 +40,11 @@ impl WorkflowLoader<'_> {
             timeout,
             concurrency,
             context_dir: top.owned("context_dir").unwrap_or_else(|| "context".to_owned()),
-            on_outage: match top.text("weather") {
-                Some("stop") => OutagePolicy::Stop,
+            on_outage: match top.text("on_outage") {
+                Some("fail") => OutagePolicy::Stop,
                 _ => OutagePolicy::Wait,
             },
-            outage_budget: top.parsed("outage_budget").unwrap_or(Workflow::DEFAULT_OUTAGE_BUDGET),
+            outage_budget: top.parsed("max_outage_wait").unwrap_or(Workflow::DEFAULT_OUTAGE_BUDGET),
             budget: Budget {
                 micro_usd: top.scalar("max_usd").and_then(cost::micro_usd),
                 tokens: top.whole("max_tokens").map(u64::from),
