@@ -220,7 +220,7 @@ fn removed_failing_test_is_not_fixed() {
     let passed = "test result: ok. 2 passed; 0 failed; 0 ignored;";
     check(cargo, &format!("test a ... ok\ntest b ... ok\n{passed}"), "");
     // The output does not show whether the test was renamed or fixed.
-    check(cargo, passed, "tests_unseen: `t` does not name its tests any more, as it did");
+    check(cargo, passed, "tests_unseen: `t` no longer names its tests, as it did");
     check(cargo, &format!("test a ... ok\ntest zzz ... ok\n{passed}"), ONE_GONE);
     check(cargo, &format!("test a ... ok\ntest b ... ignored\ntest c ... ok\n{passed}"), ONE_GONE);
     // A passed test must not be replaced by another either.
@@ -415,7 +415,7 @@ fn a_report_that_was_written_is_written_again() {
         findings.add(Gate::Pass, &now, before_the_work(&base));
         let reasons = texts(&findings.reasons).concat();
         assert_eq!(
-            reasons.starts_with("tests_unseen: `t` writes no report any more"),
+            reasons.starts_with("tests_unseen: `t` no longer writes a report"),
             is_missed,
             "{reasons}"
         );

@@ -118,7 +118,7 @@ fn each_old_key_reads_like_the_current_one() {
         &top("weather: wait\non_outage: fail\noutage_budget: soon"),
         &expect![[r#"
             flow.yaml:4:1: weather: unknown key; the keys are listed in docs/workflow-reference.md, and by: unstuck check --schema
-            flow.yaml:6:16: max_outage_wait: found "soon": a duration has digits; expected a duration such as "90s" or "1h30m"
+            flow.yaml:6:16: max_outage_wait: found "soon": not whole numbers with the units h, m, s and ms; expected a duration such as "90s" or "1h30m"
         "#]],
     );
 }
@@ -811,10 +811,10 @@ mod checks {
             accepted
         "#]];
         a_claim_runs_no_process: checked("self_report: true\nworker: CUSTOM\ninstructions: x\ncapabilities: [READ]\ntimeout: 1m") => expect![[r#"
-            flow.yaml:12:7: steps.a.completion_check.worker: not allowed beside claim; leave this key or claim out
-            flow.yaml:13:7: steps.a.completion_check.instructions: not allowed beside claim; leave this key or claim out
-            flow.yaml:14:7: steps.a.completion_check.capabilities: not allowed beside claim; leave this key or claim out
-            flow.yaml:15:7: steps.a.completion_check.timeout: not allowed beside claim; leave this key or claim out
+            flow.yaml:12:7: steps.a.completion_check.worker: not allowed beside self_report; leave this key or self_report out
+            flow.yaml:13:7: steps.a.completion_check.instructions: not allowed beside self_report; leave this key or self_report out
+            flow.yaml:14:7: steps.a.completion_check.capabilities: not allowed beside self_report; leave this key or self_report out
+            flow.yaml:15:7: steps.a.completion_check.timeout: not allowed beside self_report; leave this key or self_report out
         "#]];
         commands_stand_alone: checked("commands: [cargo test]\nworker: CUSTOM") => expect![[r#"
             flow.yaml:12:7: steps.a.completion_check.worker: not allowed beside commands; leave this key or commands out
@@ -832,7 +832,7 @@ mod checks {
             flow.yaml:12:17: steps.a.completion_check.baseline: is needed; a gate no_new_failures compares with the baseline; leave this key out
         "#]];
         a_baseline_is_of_commands: checked("self_report: true\nbaseline: report") => expect![[r#"
-            flow.yaml:12:7: steps.a.completion_check.baseline: not allowed beside claim; leave this key or claim out
+            flow.yaml:12:7: steps.a.completion_check.baseline: not allowed beside self_report; leave this key or self_report out
         "#]];
         a_claim_that_is_off_is_no_claim: checked("self_report: false") => expect![[r#"
             flow.yaml:10:5: steps.a.completion_check.capabilities: missing; expected a list with at least one of READ, EDIT, RUN_TESTS, RUN_COMMANDS
@@ -964,7 +964,7 @@ mod graphs {
             flow.yaml:5:62: steps.a.depends_on: a cycle: a -> a; a step cannot wait for itself
         "#]];
         two_steps_side_by_side_are_warned_of_one_decision_file: beside("v.json", "./v.json", "") => expect![[r#"
-            warning: flow.yaml:6:128: steps.b.completion_check.decision_file: step a may run at the same time and writes its verdict to the same file; name another file, or put {{completion_check_id}} into its name
+            warning: flow.yaml:6:134: steps.b.completion_check.decision_file: step a may run at the same time and writes its verdict to the same file; name another file, or put {{completion_check_id}} into its name
         "#]];
         one_after_the_other_they_may_share_it: beside("v.json", "v.json", "depends_on: [a], ") => expect![[r#"
             accepted
@@ -1464,8 +1464,8 @@ mod subworkflows {
             &[("c.yaml", &child)],
             &steps("a: {workflow: c.yaml, max_iterations: 2, completion_check: {self_report: true}}"),
             &expect![[r#"
-            flow.yaml:5:63: steps.a.completion_check.claim: a subworkflow cannot claim; name a worker that checks
-        "#]],
+                flow.yaml:5:63: steps.a.completion_check.self_report: a subworkflow step cannot use it; name a worker that checks
+            "#]],
         );
     }
 }

@@ -351,10 +351,9 @@ fn name_list(failures: &[&Failure]) -> String {
 /// Describes which information about the tests a command no longer shows.
 fn missing_parts(result: &CommandResult, base: &CommandResult) -> Option<&'static str> {
     if !base.reports.is_empty() && result.reports.is_empty() {
-        return Some("writes no report any more");
+        return Some("no longer writes a report");
     }
-    (!missing_tests::reporters_gone_quiet(base, result).is_empty())
-        .then_some("does not name its tests any more")
+    (!missing_tests::reporters_gone_quiet(base, result).is_empty()).then_some("no longer names its tests")
 }
 
 /// Returns the fingerprints of failures for the controller. In unrecognized output every value counts, because a value

@@ -477,8 +477,8 @@ fn s64_check_has_to_keep_naming_its_tests_and_writing_its_report() {
         [ -e silent ] || echo '<testsuite/>' >r.xml
         echo \"test result: $f failed; 0 ignored\"; case $f in F*) exit 1;; esac";
     for (file, more, want) in [
-        ("quiet", &[][..], "does not name its tests any more"),
-        ("silent", &["--report", "r.xml"], "writes no report any more"),
+        ("quiet", &[][..], "no longer names its tests"),
+        ("silent", &["--report", "r.xml"], "no longer writes a report"),
     ] {
         let stage = Stage::repository();
         counted(&stage, named);

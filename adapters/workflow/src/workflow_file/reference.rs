@@ -52,7 +52,7 @@ const NOTES: &str = "\
   those list in `outputs` or `exports`; `exports` take only what the child lists.
 - A step with `require_change`, or with rules about what it may change (`allowed_paths`, `protected_paths`, `max_changed_files`,
   `max_changed_lines`), works alone: it begins when no other step is active, and none begins until it has ended,
-  because the changes of two steps cannot be told apart. So does a step whose child run has such a step. `unstuck check` names them.
+  because Unstuck cannot tell which step made a change. So does a step whose child run has such a step. `unstuck check` names them.
 - Where two other steps that may run at the same time have one `decision_file`, a verdict in it counts only with its check id.
 - A subworkflow is read from the folder of the file that calls it. At most 5 levels (`UNSTUCK_MAX_SUBWORKFLOW_DEPTH`);
   no file calls itself, directly or through others. It inherits the agent catalog and adds `agents.yaml` of its folder.
