@@ -35,10 +35,10 @@ pub fn is_prompt(line: &str) -> bool {
 /// A program that ended well may have asked and continued, so its prompt must be all of its output.
 ///
 /// ```
-/// use unstuck_core::interactive_prompt::left_asking;
+/// use unstuck_core::interactive_prompt::detect_final;
 /// let no_terminal = "sh: 1: cannot open /dev/tty: No such device or address\n";
-/// assert_eq!(left_asking("Password: ", no_terminal, false).as_deref(), Some("Password:"));
-/// assert_eq!(left_asking("Why does this fail?\n", "", false), None);
+/// assert_eq!(detect_final("Password: ", no_terminal, false).as_deref(), Some("Password:"));
+/// assert_eq!(detect_final("Why does this fail?\n", "", false), None);
 /// ```
 pub fn detect_final(stdout: &str, stderr: &str, ended_well: bool) -> Option<String> {
     let (stdout, stderr) = (strip_ansi(stdout), strip_ansi(stderr));
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_could_read_no_answer_has_left_asking() {
+    fn a_program_that_could_read_no_answer_has_detect_final() {
         let no_terminal = "sh: 1: cannot open /dev/tty: No such device or address\n";
         let traceback = "Traceback (most recent call last):\n  File \"a.py\", line 1\nEOFError: EOF when reading a line\n";
         for (stdout, stderr, failed, ended_well) in [

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn old_key_beside_its_current_name_is_unknown() {
+    fn old_key_with_its_current_name_is_unknown() {
         let (tree, errors) = renamed("weather: stop\nreaction: wait");
         assert_eq!(tree, "{weather: stop, reaction: wait}");
         assert!(errors.starts_with("f:1:1: weather: unknown key; allowed: reaction, "), "{errors}");

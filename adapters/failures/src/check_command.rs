@@ -173,7 +173,7 @@ fn current_results(
     let none = TestResults::default();
     let Some(before) = before else { return listing.compare_failed(&[], &none) };
     let failed = &before.result.listed.failed;
-    // CallReport the baseline again is only useful if the tool names passing tests.
+    // Reading the baseline again is only useful if the tool names passing tests.
     let known = match listing.has_passed() {
         true => before.listing.get_or_init(|| listing_of(&before.result, cwd, read_blob)),
         false => &none,

@@ -117,7 +117,7 @@ fn s31_failing_test_made_flaky_is_not_fixed() {
     run(&stage, worker, &check).with_status(0);
     assert_eq!(stage.calls(), 2);
     let reasons = stage.verdicts()[0]["reasons"].to_string();
-    assert!(reasons.contains("in what failed each time before the work began: a; mend it"), "{reasons}");
+    assert!(reasons.contains("in what failed each time before the work began: a; fix it"), "{reasons}");
     for (b, doubt) in [("exit 0", true), (at_times, false)] {
         let stage = stage_of("exit 1", b);
         let worker = "echo exit 0 >a.sh; cp \"$SCRATCH/at_times.sh\" b.sh; echo >>a.sh";
