@@ -93,7 +93,7 @@ impl DriveOptions {
 pub struct DisplayState {
     /// Text printed when the run has begun.
     pub header: String,
-    /// RunSummary of the events that are already in the log.
+    /// Summary of the events that are already in the log.
     pub before: RunSummary,
 }
 

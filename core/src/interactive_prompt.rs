@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_could_read_no_answer_has_detect_final() {
+    fn a_program_that_could_read_no_answer_has_left_a_question() {
         let no_terminal = "sh: 1: cannot open /dev/tty: No such device or address\n";
         let traceback = "Traceback (most recent call last):\n  File \"a.py\", line 1\nEOFError: EOF when reading a line\n";
         for (stdout, stderr, failed, ended_well) in [

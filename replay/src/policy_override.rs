@@ -397,7 +397,7 @@ fn child<'a>(node: &'a mut Value, part: &str) -> Option<&'a mut Value> {
     }
 }
 
-/// Says whether a key can be names in what is around it.
+/// Returns whether a key is in a node or in one of the wrappers around it.
 fn has(node: &Value, name: &str) -> bool {
     let Value::Object(map) = node else { return false };
     map.contains_key(name) || AROUND.iter().any(|key| map.get(*key).is_some_and(|inner| has(inner, name)))

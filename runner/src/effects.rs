@@ -42,7 +42,7 @@ pub trait EffectHandler: Send + Sync + 'static {
     ) -> io::Result<(Observation, Self::PreparedEffect)>;
 
     /// Performs what was prepared, until it has ended or is to be stopped, and says what is to be recorded; in the
-    /// meantime it report its progress to `sink`.
+    /// meantime it reports its progress to `sink`.
     fn perform(
         self: Arc<Self>,
         prepared: Self::PreparedEffect,

@@ -6,19 +6,16 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::inherited;
-
 /// Maximum bytes of standard output that are read.
 const BYTES_MAX: u64 = 4096;
 
-/// Starts a program, returns its first 4 KiB of standard output, and ends it with its process group. `None` if its output is
+/// Starts a program, whose environment the caller has [restricted](crate::inherited::restrict), returns its first 4 KiB of standard output, and ends it with its process group. `None` if its output is
 /// not closed after `time`. On Windows, its children are not ended.
 ///
 /// # Errors
 ///
 /// The program cannot be started.
 pub fn first_output(mut command: Command, time: Duration) -> io::Result<Option<Vec<u8>>> {
-    inherited::restrict(&mut command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     own_group(&mut command);
     let mut child = command.spawn()?;

@@ -13,7 +13,7 @@ use crate::git::git;
 
 pub use crate::git::version as git_version;
 
-/// Protected branches where nothing else is output.
+/// Default protected branches.
 pub const DEFAULT_PROTECTED: [&str; 3] = ["main", "master", "release/*"];
 
 /// Branches that are not worked on.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use unstuck_core::workflow::Workflow;
 use unstuck_process::first_output::first_output;
+use unstuck_process::inherited;
 use unstuck_workers::Description;
 
 use crate::text;
@@ -41,6 +42,7 @@ impl Version {
     /// Asks a program for its version, at most for `time`, and ends it with its process group.
     pub fn query(path: &Path, client: &Description, time: Duration) -> Self {
         let mut command = Command::new(path);
+        inherited::restrict(&mut command);
         let constant = client.launch.env.iter().filter(|(_, value)| !value.contains("${"));
         command.arg("--version").envs(constant);
         let output = match first_output(command, time) {

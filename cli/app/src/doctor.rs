@@ -14,6 +14,7 @@ use unstuck_files::error::with_causes;
 use unstuck_files::{hint, platform};
 use unstuck_process as process;
 use unstuck_process::first_output::first_output;
+use unstuck_process::inherited;
 use unstuck_replay::RunSummary;
 use unstuck_runner::host::mark_of;
 use unstuck_store::lease::{FileLease, Liveness};
@@ -161,7 +162,7 @@ fn agents(workspace: &Path) -> HealthFinding {
 
 fn version(program: &str) -> Option<String> {
     let mut command = Command::new(workers::find_program(program)?);
-    command.arg("--version");
+    inherited::restrict(&mut command).arg("--version");
     let output = first_output(command, client_version::TIME_MAX).ok()??;
     String::from_utf8_lossy(&output).lines().next().map(|line| text::clip(line, 70))
 }

@@ -218,8 +218,7 @@ pub(crate) fn extend_from(folder: &RunDir, lines: &mut dyn io::Read) -> Result<(
 /// Removes a run and everything that belongs to it. `lease` is the lease of the run.
 pub(crate) fn delete(folder: &RunDir, lease: FileLease) -> Result<(), OpenError> {
     let failed = open_error::io(folder);
-    // Under another name first: a removal that is cut short leaves no half of a run, but what
-    // `Project::remove_unfinished` removes.
+    // Renamed first: an interrupted removal leaves no half of a run, only a temporary directory.
     let gone = durable::temporary_beside(folder.path());
     fs::rename(folder.path(), &gone).map_err(&failed)?;
     drop(lease);

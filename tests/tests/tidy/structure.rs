@@ -1,4 +1,4 @@
-//! How the code hangs together: the lines of each crate, its files in circles, its longest files.
+//! The structure of the code: the lines of each crate, its longest file, and circles of files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
