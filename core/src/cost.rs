@@ -389,7 +389,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::call_report::{PriorUsage, ToolCounts};
+    use crate::call_report::{PriorUsage, Progress, ToolCounts};
 
     /// Prices of $1, $0.10, $1.25 and $10 per million tokens.
     fn prices(patterns: &[&str]) -> Prices {
@@ -409,22 +409,12 @@ mod tests {
 
     fn reading(usage: Option<Usage>, cost: Option<Cost>) -> CallReport {
         CallReport {
-            client: "claude".to_owned(),
             end: CallEnd::Done,
             trouble: None,
-            message: String::new(),
-            http_status: None,
-            retry_after: None,
-            resets: None,
-            session: None,
             model: Some("sonnet-5".to_owned()),
-            structured: None,
             usage,
-            at_least: None,
             cost,
-            earlier: PriorUsage::default(),
-            counts: ToolCounts::default(),
-            files: Vec::new(),
+            ..Progress::default().so_far("claude")
         }
     }
 

@@ -1,7 +1,7 @@
 //! Decisions after a worker has ended: its actions and results count more than its text.
 
 use unstuck_core::Observation;
-use unstuck_core::call_report::{CallEnd, CallError, CallReport, PriorUsage, ToolCounts};
+use unstuck_core::call_report::{CallEnd, CallError, CallReport, Progress};
 use unstuck_core::event::{
     Bytes, Conclusion, DecisionFile, Exit, Fact, Outcome, RegistryText, StepEnd, WaitReason, WorkerFinished,
     WorkerStarted,
@@ -43,24 +43,7 @@ impl Left {
     }
 
     fn told(self, end: CallEnd, trouble: Option<CallError>) -> Self {
-        let told = CallReport {
-            client: "claude".to_owned(),
-            end,
-            trouble,
-            message: String::new(),
-            http_status: None,
-            retry_after: None,
-            resets: None,
-            session: None,
-            model: None,
-            structured: None,
-            usage: None,
-            at_least: None,
-            cost: None,
-            earlier: PriorUsage::default(),
-            counts: ToolCounts::default(),
-            files: Vec::new(),
-        };
+        let told = CallReport { end, trouble, ..Progress::default().so_far("claude") };
         Self { told: Some(told), ..self }
     }
 }

@@ -101,22 +101,17 @@ pub fn before_and_after<'a>(
 
 #[cfg(test)]
 mod tests {
-    use unstuck_core::id::Timestamp;
+    use unstuck_core::id::{Digest, Timestamp};
 
     use super::*;
 
+    fn snapshot(name: u8) -> Snapshot {
+        let digest = Digest([name; 32]);
+        Snapshot { id: digest, work: digest, ..Snapshot::default() }
+    }
+
     #[test]
     fn at_an_event_the_workspace_is_what_was_last_seen() {
-        let snapshot = |work: u8| Snapshot {
-            id: unstuck_core::id::Digest([work; 32]),
-            work: unstuck_core::id::Digest([work; 32]),
-            files: 0,
-            bytes: 0,
-            repository: None,
-            left_out: Vec::new(),
-            notes: Vec::new(),
-            open_boxes: None,
-        };
         let event =
             |seq: u64, fact: Observation| Event { seq: Seq(seq), at: Timestamp(0), fact: fact.into() };
         let taken = |seq: u64| {
@@ -137,16 +132,6 @@ mod tests {
 
     #[test]
     fn a_person_has_the_time_before_an_undo_and_before_a_run_is_resumed() {
-        let snapshot = |name: u8| Snapshot {
-            id: unstuck_core::id::Digest([name; 32]),
-            work: unstuck_core::id::Digest([name; 32]),
-            files: 0,
-            bytes: 0,
-            repository: None,
-            left_out: Vec::new(),
-            notes: Vec::new(),
-            open_boxes: None,
-        };
         let moments = [
             SnapshotMoment::Ended,
             SnapshotMoment::BeforeUndo,

@@ -39,7 +39,7 @@ fn rename(level: &KeyContext, entries: &mut [MapEntry]) {
 fn rename_entry(key: &Key, entry: &mut MapEntry) {
     key.name.clone_into(&mut entry.key);
     if let NodeKind::Text(word) = &mut entry.value.kind {
-        key.current_word(word).to_owned().clone_into(word);
+        *word = key.current_word(word).to_owned();
     }
 }
 

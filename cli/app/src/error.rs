@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use unstuck_core::plural::count;
 use unstuck_document::{Diagnostic, LoadError};
 use unstuck_files::error::with_causes;
 
@@ -59,6 +60,12 @@ impl AppError {
     pub fn rejected(message: impl fmt::Display, rejected: LoadError) -> Self {
         let details = Some(Box::new(Details::Rejected(rejected)));
         Self { details, ..Self::usage(message) }
+    }
+
+    /// A file with these problems, which are counted first.
+    pub fn invalid(complaints: Vec<Diagnostic>) -> Self {
+        let count = count(complaints.len(), "problem");
+        Self::rejected(count, LoadError { complaints })
     }
 
     /// A place in a file that is wrong.

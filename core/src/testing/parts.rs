@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::world::{Behavior, finished_event, snapshot};
 use crate::Observation;
-use crate::call_report::{CallEnd, CallReport, PriorUsage, ToolCounts};
+use crate::call_report::{CallEnd, CallReport, Progress};
 use crate::cost::Spend;
 use crate::effect::TurnId;
 use crate::event::{
@@ -269,22 +269,11 @@ impl SpendingEvent {
 /// Reports of calls, each with its own tokens and money.
 fn call_reports() -> impl Strategy<Value = CallReport> {
     (0..1000_u64, proptest::option::of(0..1000_u64)).prop_map(|(input, micro_usd)| CallReport {
-        client: "claude".to_owned(),
         end: CallEnd::Done,
         trouble: None,
-        message: String::new(),
-        http_status: None,
-        retry_after: None,
-        resets: None,
-        session: None,
-        model: None,
-        structured: None,
         usage: Some(Usage { input, scope: UsagePeriod::Call, ..Usage::default() }),
-        at_least: None,
         cost: micro_usd.map(|micro_usd| Cost { micro_usd, scope: UsagePeriod::Call }),
-        earlier: PriorUsage::default(),
-        counts: ToolCounts::default(),
-        files: Vec::new(),
+        ..Progress::default().so_far("claude")
     })
 }
 

@@ -4,12 +4,10 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::completion::AnswerSchema;
 use unstuck_core::evidence::ParsedAnswer;
-use unstuck_document::LoadError;
 use unstuck_workflow::answer::{self, AnswerSources};
 use unstuck_workflow::schema;
 
 use crate::error::{AppError, Result};
-use crate::text;
 
 pub use unstuck_workflow::schema::ResolvedSchema;
 
@@ -22,10 +20,7 @@ pub use unstuck_workflow::schema::ResolvedSchema;
 pub fn resolve(named: &str, folder: Option<&Path>) -> Result<ResolvedSchema> {
     let (file, name) = schema::split_reference(named);
     let (folder, file) = place(folder, file)?;
-    schema::resolve(&folder, &file, &name).map_err(|complaints| {
-        let count = text::count(complaints.len(), "problem");
-        AppError::rejected(count, LoadError { complaints })
-    })
+    schema::resolve(&folder, &file, &name).map_err(AppError::invalid)
 }
 
 /// Reads an answer as a run would, with text around its JSON or without.

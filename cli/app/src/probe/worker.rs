@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use unstuck_core::call_report::CallReport;
 use unstuck_core::event::Exit;
-use unstuck_document::{Diagnostic, LoadError, nearest};
+use unstuck_document::nearest;
 use unstuck_workers::{Decoder, Description};
 
+use super::failures::read_optional;
 use crate::error::{AppError, Result};
 use crate::project_location::ProjectLocation;
-use crate::{text, workers};
+use crate::workers;
 
 pub use unstuck_workers::LineKind;
 pub use unstuck_workers::rule::{ClientProblem, StreamEvent, UsageScope};
@@ -40,11 +41,7 @@ pub fn read(
     line: &mut dyn FnMut(LineKind<'_>),
 ) -> Result<(CallReport, Option<String>)> {
     let client = client(place, request.worker)?;
-    let stderr = match request.stderr {
-        Some(file) => fs::read(file)
-            .map_err(|error| AppError::usage(format!("cannot read {}: {error}", file.display())))?,
-        None => Vec::new(),
-    };
+    let stderr = read_optional(request.stderr)?;
     let mut decoder = Decoder::new(client);
     let mut piece = vec![0; 64 * 1024];
     loop {
@@ -69,7 +66,7 @@ fn client(place: &ProjectLocation, named: &str) -> Result<Arc<Description>> {
     }
     let text =
         fs::read_to_string(file).map_err(|error| AppError::usage(format!("cannot read {file}: {error}")))?;
-    let mut found = unstuck_workers::read(file, &text).map_err(invalid)?;
+    let mut found = unstuck_workers::read(file, &text).map_err(AppError::invalid)?;
     let names = found.keys().cloned().collect::<Vec<_>>().join(", ");
     let only = if found.len() == 1 { found.pop_first().map(|(_, client)| client) } else { None };
     let named =
@@ -89,9 +86,4 @@ fn find_client(place: &ProjectLocation, name: &str) -> Result<Arc<Description>> 
         AppError::usage(format!("\"{name}\" is no worker that is known here, and no file"))
             .hint(near.unwrap_or_else(names))
     })
-}
-
-fn invalid(complaints: Vec<Diagnostic>) -> AppError {
-    let count = text::count(complaints.len(), "problem");
-    AppError::rejected(count, LoadError { complaints })
 }
