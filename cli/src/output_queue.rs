@@ -36,9 +36,9 @@ const VIEW_MAX: usize = 64 << 10;
 /// Maximum wait at the end for the reader to take each piece.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-static OUTLETS: OnceLock<OutputQueues> = OnceLock::new();
+static QUEUES: OnceLock<OutputQueues> = OnceLock::new();
 
-/// Queues for both streams. If both go to the same file, they share one queue to keep the order.
+/// Queues for both streams. If both are terminals, they share one queue to keep the order.
 struct OutputQueues {
     out: Arc<Queue>,
     err: Arc<Queue>,
@@ -61,26 +61,26 @@ pub fn install() {
         let err = if is_one { Arc::clone(&out) } else { Queue::start(write)? };
         Ok::<_, io::Error>(OutputQueues { out, err })
     };
-    if OUTLETS.get().is_none()
+    if QUEUES.get().is_none()
         && let Ok(queues) = queues()
     {
-        let _installed_before = OUTLETS.set(queues);
+        let _installed_before = QUEUES.set(queues);
     }
 }
 
-/// Queues bytes to be printed. Returns false if no outlet is installed.
+/// Queues bytes to be printed. Returns false if no queue is installed.
 pub fn send(to: StdStream, bytes: &[u8]) -> bool {
-    OUTLETS.get().inspect(|queues| queues.queue(to).push(to, bytes, MessageKind::Line)).is_some()
+    QUEUES.get().inspect(|queues| queues.queue(to).push(to, bytes, MessageKind::Line)).is_some()
 }
 
-/// Queues a view for standard error. Returns false if no outlet is installed.
+/// Queues a view for standard error. Returns false if no queue is installed.
 pub fn send_frame(bytes: &[u8]) -> bool {
-    OUTLETS.get().inspect(|queues| queues.err.push(StdStream::Err, bytes, MessageKind::View)).is_some()
+    QUEUES.get().inspect(|queues| queues.err.push(StdStream::Err, bytes, MessageKind::View)).is_some()
 }
 
 /// Waits until everything is printed, as long as the reader keeps reading.
 pub fn finish() {
-    let Some(OutputQueues { out, err }) = OUTLETS.get() else { return };
+    let Some(OutputQueues { out, err }) = QUEUES.get() else { return };
     let lost = out.finish(PATIENCE) + if Arc::ptr_eq(out, err) { 0 } else { err.finish(PATIENCE) };
     if lost > 0 {
         let note =
@@ -170,7 +170,7 @@ impl Queue {
     ) -> io::Result<Arc<Self>> {
         let queue = Arc::new(Self::default());
         let own = Arc::clone(&queue);
-        thread::Builder::new().name("unstuck-outlet".to_owned()).spawn(move || own.run(write))?;
+        thread::Builder::new().name("unstuck-output".to_owned()).spawn(move || own.run(write))?;
         Ok(queue)
     }
 

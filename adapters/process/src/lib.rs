@@ -12,8 +12,9 @@
 //! - Other: [`mod@first_output`] (version of a program), [`blocking_task`] (runs blocking work), [`exhausted`]
 //!   (resources that ran out), [`suspend_clock`] (suspended time), [`notify`] (notify command of the user).
 //!
-//! Outside of [`run()`], a command is started by `stall_probe`, [`mod@first_output`], [`reaper`], the only starter of git
-//! (`unstuck_workspace::git`), and by `unstuck_app::background` for a run in the background.
+//! Outside of [`run()`], a program is started by `stall_probe`, [`mod@first_output`], [`reaper`], the only starter of git
+//! (`unstuck_workspace::git`), the search for the program of a check (`unstuck_evidence::validators`), and
+//! `unstuck_app::background` for a run in the background.
 //!
 //! Start with `spec.rs`, then `run.rs`. The choice of the command and the meaning of its output are not here.
 

@@ -160,11 +160,13 @@ fn agents(workspace: &Path) -> HealthFinding {
     }
 }
 
+/// Returns the version of an installed program; `None` if it is not installed.
 fn version(program: &str) -> Option<String> {
     let mut command = Command::new(workers::find_program(program)?);
     inherited::restrict(&mut command).arg("--version");
-    let output = first_output(command, client_version::TIME_MAX).ok()??;
-    String::from_utf8_lossy(&output).lines().next().map(|line| text::clip(line, 70))
+    let output = first_output(command, client_version::TIME_MAX).ok().flatten().unwrap_or_default();
+    let line = String::from_utf8_lossy(&output).lines().next().map(|line| text::clip(line, 70));
+    Some(line.unwrap_or_else(|| "installed; it does not tell its version".to_owned()))
 }
 
 fn limits() -> HealthFinding {

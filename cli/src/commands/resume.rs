@@ -53,7 +53,7 @@ struct ReplacementWorker {
     /// Switch to this worker: a client such as codex, several separated by commas, or a command line.
     #[arg(long, aliases = ["worker", "agent"], value_name = "WORKER", value_parser = args::non_blank)]
     with: Option<String>,
-    /// Accept the permissions of the workers without asking.
+    /// Accept the permissions of the worker of `--with` without asking.
     #[arg(short, long)]
     yes: bool,
 }

@@ -50,7 +50,8 @@ pub struct Args {
     #[arg(long = "trust-worker", alias = "claim", conflicts_with_all = ["checks", "no_worse", "baseline", "observations"])]
     claim: bool,
     /// Agent that judges the work after all checks pass, or alone if there are none: a client or a command line.
-    /// It works in a copy of the workspace. The log calls it closer, or checker if it judges alone.
+    /// It works in a copy of the workspace, and its prompt describes the form of its answer. The log calls it closer, or
+    /// checker if it judges alone.
     #[arg(long = "reviewer", alias = "judge", value_name = "WORKER", conflicts_with = "claim", value_parser = args::non_blank)]
     judge: Option<String>,
     /// Model of the worker.

@@ -27,7 +27,8 @@ pub struct ConvergenceState {
     raised: u32,
     /// Iterations since the last improvement.
     age: u32,
-    /// 1 for an iteration that showed something new, and one more for each after it that did not.
+    /// 1 for an iteration that showed something new, and one more for each after it that did not. 0 after a raised
+    /// stage, so that the next iteration counts 1 even if it shows nothing new.
     not_new: u32,
     /// Iterations in a row that improved no measure.
     not_better: u32,

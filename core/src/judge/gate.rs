@@ -242,7 +242,7 @@ impl GateReport {
             return self.add_newly_flaky(result, &halves);
         }
         if !is_only_shown {
-            self.check_removed_tests_count(result, base);
+            self.check_tests_present(result, base);
         }
         let flaky = result.newly_flaky(base);
         if !flaky.is_empty() {
@@ -257,8 +257,8 @@ impl GateReport {
         self.fingerprints.extend(identities(result, &halves));
     }
 
-    /// Adds tests that were removed or skipped: neither fixes a failing test.
-    fn check_removed_tests_count(&mut self, result: &CommandResult, base: &CommandResult) {
+    /// Adds tests that were removed or skipped, by their number and by their names: neither fixes a failing test.
+    fn check_tests_present(&mut self, result: &CommandResult, base: &CommandResult) {
         let run = result.run.clone();
         let before = base.tests.map_or(0, Tests::total);
         let now = result.tests.map(Tests::total);
@@ -267,11 +267,11 @@ impl GateReport {
             let gone = first(gone.iter().map(|test| &test.name), NAMED_MAX, 0);
             self.add_reason(Reason::FewerTests { run, now, before, gone });
         } else if !gone.is_empty() {
-            self.check_missing_tests(result, base);
+            self.add_tests_gone(result, base);
         } else if now.is_none() && before > 0 && !result.listed.has_run_all(&base.listed.failed) {
             // They may still exist, but a check that was made to do nothing looks like this.
             self.add_reason(Reason::Uncounted { run, before });
-        } else if let Some(lacks) = missing_parts(result, base) {
+        } else if let Some(lacks) = missing_information(result, base) {
             self.add_reason(Reason::Unnamed { run, lacks });
         } else {
             match more_skipped_tests(result, base) {
@@ -282,7 +282,7 @@ impl GateReport {
     }
 
     /// Names the tests that no longer run. Removing a test can hide a new failure as well as an old one.
-    fn check_missing_tests(&mut self, result: &CommandResult, base: &CommandResult) {
+    fn add_tests_gone(&mut self, result: &CommandResult, base: &CommandResult) {
         let gone = &result.listed.gone;
         let unloaded = base.unloadable_test_files();
         let tests: BTreeSet<TestName> = base.test_names().collect();
@@ -349,7 +349,7 @@ fn name_list(failures: &[&Failure]) -> String {
 }
 
 /// Describes which information about the tests a command no longer shows.
-fn missing_parts(result: &CommandResult, base: &CommandResult) -> Option<&'static str> {
+fn missing_information(result: &CommandResult, base: &CommandResult) -> Option<&'static str> {
     if !base.reports.is_empty() && result.reports.is_empty() {
         return Some("no longer writes a report");
     }

@@ -23,7 +23,7 @@ pub struct Args {
 /// The parts of a run.
 #[derive(Debug, Subcommand)]
 enum DebugCommand {
-    /// Read verdicts from standard input, one JSON object per line.
+    /// Read verdicts from standard input, one JSON object per line, and print one line for each.
     ///
     /// Input: {"id", "file": null | {"text"} | {"base64"} | {"refused": "missing"}, "file_fresh": true,
     /// "answer": null | "text", "check_id"}.
