@@ -1,5 +1,17 @@
 //! Decides what a run does next. Pure: no clock, no file, no environment, no random number.
 //!
+//! So a property about any policy is five lines:
+//!
+//! ```
+//! # #[cfg(feature = "proptest")] {
+//! use proptest::prelude::*;
+//! use unstuck_core::testing::{fold, loops, steps};
+//! proptest!(|(run in steps().prop_flat_map(loops))| {
+//!     prop_assert!(fold(&run.events).outcome().is_some(), "it never ends");
+//! });
+//! # }
+//! ```
+//!
 //! A run is a stream of [events](event). [`RunState::evolve`] folds them into a state. [`RunState::decide`] answers a command
 //! with the events to append. [`RunState::pending_effects`] and [`RunState::next_deadline`] return what to do next. A live run,
 //! a resume, a replay and a property test call these four functions and nothing else.
@@ -12,10 +24,12 @@
 //! - Outages and backoff: [`outage`], [`backoff`]. Costs and budgets: [`cost`], [`budget`].
 //! - Prompts: [`prompt`], `check_feedback`, [`prompt_layout`], [`interpolate`].
 //! - Effects: [`effect`].
-//! - `testing` (a feature): strategies and a scripted world, to test a policy.
+//! - `testing` (a feature): generators, given-when-then and a scripted world, to test a policy.
 //!
 //! Not here: reading the output of tools (`unstuck-failures`), of clients (`unstuck-workers`) and of validators
 //! (`unstuck-evidence`), storage (`unstuck-store`), and the loop that performs effects (`unstuck-runner`).
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod completion;
 pub mod duration;

@@ -3,7 +3,7 @@
 use unstuck_core::RunState;
 use unstuck_core::event::{Conclusion, Fact, Observation, StepEnd};
 use unstuck_core::id::{Millis, StepId};
-use unstuck_core::testing::{Behavior, Script, ScriptedWorld, script_worker, step};
+use unstuck_core::testing::{Behavior, Script, World, script_worker, step};
 use unstuck_core::workflow::{CheckMethod, OnFailure, OutagePolicy, Step, StepKind, WorkerKind, Workflow};
 
 /// Reaction of a worker in a chain.
@@ -36,7 +36,7 @@ fn played(says: &[Says], kicks: bool) -> String {
     let workflow =
         Workflow { outage_budget: Millis::from_secs(1_000_000), ..Workflow::of_steps(vec![chain]) };
     let work = [(StepId::from("a"), says.iter().copied().map(act).collect())].into();
-    let mut world = ScriptedWorld::start(workflow, Script { work, ..Script::default() });
+    let mut world = World::start(workflow, Script { work, ..Script::default() });
     if kicks {
         world.play_until(RunState::is_waiting);
         world.give(Observation::Kicked).expect("it waits");
@@ -108,7 +108,7 @@ fn a_service_that_is_not_waited_for_is_named_as_the_end() {
         let workflow = Workflow { on_outage, outage_budget, ..Workflow::of_steps(vec![step]) };
         let more = [Done].iter();
         let work = [(StepId::from("a"), says.iter().chain(more).copied().map(act).collect())].into();
-        let mut world = ScriptedWorld::start(workflow, Script { work, ..Script::default() });
+        let mut world = World::start(workflow, Script { work, ..Script::default() });
         world.play();
         let ended = world.history.events.iter().find_map(|event| match &event.fact {
             Fact::Concluded(Conclusion::StepEnded(ended)) => Some(&ended.end),
@@ -125,7 +125,7 @@ fn a_checker_that_is_not_waited_for_is_asked_once() {
     let step = Step { on_failure: OnFailure::Retry, max_retries: 3, ..step("a").with_check(by, 3) };
     let workflow = Workflow { on_outage: OutagePolicy::Stop, ..Workflow::of_steps(vec![step]) };
     let checks = [(StepId::from("a"), vec![act(LimitedForSomeTime), act(Done)])].into();
-    let mut world = ScriptedWorld::start(workflow, Script { checks, ..Script::default() });
+    let mut world = World::start(workflow, Script { checks, ..Script::default() });
     world.play();
     let (_, at) = world.state.step(&StepId::from("a")).expect("a step");
     let Some(StepEnd::CheckCouldNotRun(failure)) = at.phase.end() else { panic!("{:?}", at.phase) };

@@ -18,7 +18,7 @@ use unstuck_core::evidence::{FailureReport, ValidatorOutcome, ValidatorResult};
 use unstuck_core::evidence::{ParsedAnswer, SchemaViolation};
 use unstuck_core::id::{Blob, Digest, Millis};
 use unstuck_core::judge::declared_status::wants_repeat;
-use unstuck_core::testing::{Script, ScriptedWorld, script_worker, snapshot, step};
+use unstuck_core::testing::{Script, World, script_worker, snapshot, step};
 use unstuck_core::workflow::{CheckMethod, Step, WorkerKind, Workflow};
 use unstuck_core::{Effect, Event, Observation};
 
@@ -146,7 +146,7 @@ fn failures(validator: &str, letter: char) -> Vec<Failure> {
 }
 
 /// Plays the answers; stops when none is left, or the run has ended.
-fn play(world: &mut ScriptedWorld, says: &mut VecDeque<Says>) {
+fn play(world: &mut World, says: &mut VecDeque<Says>) {
     while let Some(effect) = world.state.pending_effects().into_iter().next() {
         let Some(said) = says.pop_front() else { return };
         let (step, at) = world.state.steps().next().expect("a step");
@@ -225,8 +225,8 @@ fn play(world: &mut ScriptedWorld, says: &mut VecDeque<Says>) {
     }
 }
 
-fn played(completion: Completion, says: &[Says]) -> ScriptedWorld {
-    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![looped(completion, 25)]), Script::default());
+fn played(completion: Completion, says: &[Says]) -> World {
+    let mut world = World::start(Workflow::of_steps(vec![looped(completion, 25)]), Script::default());
     play(&mut world, &mut says.iter().cloned().collect());
     world
 }
@@ -242,7 +242,7 @@ fn verdicts(events: &[Event]) -> Vec<&VerdictReached> {
 }
 
 /// Describes the state of a step in one line: its end or phase, and the fingerprints of the last verdict.
-fn stands(world: &ScriptedWorld) -> String {
+fn stands(world: &World) -> String {
     let (_, at) = world.state.steps().next().expect("a step");
     let last = verdicts(&world.history.events)
         .last()
@@ -607,7 +607,7 @@ proptest! {
         let mut completion = Completion { on_failure, ..two() };
         if kind & 1 == 1 { completion = with_answer(completion); }
         if kind & 2 == 2 { completion = with_closer(completion); }
-        let mut world = ScriptedWorld::start(Workflow::of_steps(vec![looped(completion, 12)]), Script::default());
+        let mut world = World::start(Workflow::of_steps(vec![looped(completion, 12)]), Script::default());
         for (letter, other) in letters {
             let asks = world.state.steps().next().expect("a step").1.verdicts.inquiry;
             let checks = matches!(world.state.pending_effects().first(), Some(Effect::Perform(turn, _)) if turn.is_check());

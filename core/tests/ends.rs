@@ -8,7 +8,7 @@ use unstuck_core::event::{
 };
 use unstuck_core::evidence::{Decision, Refusal};
 use unstuck_core::id::{Blob, CheckId, Digest, Millis, StepId};
-use unstuck_core::testing::{Script, ScriptedWorld, script_worker, step};
+use unstuck_core::testing::{Script, World, script_worker, step};
 use unstuck_core::workflow::{CheckMethod, Step, WorkerKind, Workflow};
 
 const ID: &str = "0190a000-0000-7000-8000-000000000001";
@@ -50,7 +50,7 @@ impl Left {
 
 /// Returns the consequence for the step, in a word.
 fn follows(step: Step, left: Left) -> String {
-    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![step]), Script::default());
+    let mut world = World::start(Workflow::of_steps(vec![step]), Script::default());
     let (step, at) = world.state.steps().next().expect("a step");
     let (step, iteration, attempt) = (step.id.clone(), at.iteration(), at.attempt());
     let started = WorkerStarted {

@@ -8,7 +8,7 @@ use unstuck_core::event::{Conclusion, DecisionFile, Exit, Fact, Observation, Run
 use unstuck_core::evidence::Decision;
 use unstuck_core::id::{Stage, StepId};
 use unstuck_core::state::{StepPhase, StepState};
-use unstuck_core::testing::{Behavior, Script, ScriptedWorld, script_worker, step};
+use unstuck_core::testing::{Behavior, Script, World, script_worker, step};
 use unstuck_core::workflow::{
     Baseline, CheckCommand, CheckMethod, ConvergencePolicy, Gate, OnFailure, OnIterationsExhausted, Step,
     WorkerKind, Workflow,
@@ -81,12 +81,12 @@ fn status(at: &StepState) -> &'static str {
     }
 }
 
-fn run_status(world: &ScriptedWorld) -> &'static str {
+fn run_status(world: &World) -> &'static str {
     if world.state.outcome() == Some(RunOutcome::Complete) { "SUCCEEDED" } else { "FAILED" }
 }
 
 /// Plays a loop whose first check throws.
-fn play_to_a_check_that_throws(world: &mut ScriptedWorld, sentence: &str) {
+fn play_to_a_check_that_throws(world: &mut World, sentence: &str) {
     use unstuck_core::event::{CheckFinished, CheckStarted, WorkerFinished, WorkerStarted};
     use unstuck_core::id::{Blob, CheckId, Digest, Millis};
     let blob = Blob { digest: Digest::sha256(b""), size: 0 };
@@ -178,7 +178,7 @@ fn a_loop_does_what_the_table_says() {
             work: [(StepId::from("A"), acts(&row["work"]))].into(),
             checks: [(StepId::from("A"), acts(&row["checks"]))].into(),
         };
-        let mut world = ScriptedWorld::start(Workflow::of_steps(vec![a, b]), script);
+        let mut world = World::start(Workflow::of_steps(vec![a, b]), script);
         match row["checks"][0]["fatal"].as_str() {
             Some(sentence) => play_to_a_check_that_throws(&mut world, sentence),
             None => world.play(),
@@ -218,7 +218,7 @@ fn a_graph_does_what_the_table_says() {
             script.checks.insert(StepId::from(id), checks);
         }
         let concurrency = row["concurrency"].as_u64().map(|n| u32::try_from(n).expect("small"));
-        let mut world = ScriptedWorld::start(Workflow { concurrency, ..Workflow::of_steps(steps) }, script);
+        let mut world = World::start(Workflow { concurrency, ..Workflow::of_steps(steps) }, script);
         world.play();
         let ends: serde_json::Map<String, Value> = world
             .state
@@ -266,7 +266,7 @@ fn a_lost_worker_runs_again_and_costs_no_retry() {
     let id = StepId::from("A");
     let lost_once = vec![Behavior::IsLost, Behavior::Exits(0, String::new())];
     let script = Script { work: [(id.clone(), lost_once)].into(), ..Script::default() };
-    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![step("A")]), script);
+    let mut world = World::start(Workflow::of_steps(vec![step("A")]), script);
     world.play();
     let (_, at) = world.state.step(&id).expect("step A");
     assert_eq!((at.tries.work, world.worker_calls[&id]), (0, 2));
@@ -300,7 +300,7 @@ fn step_keeps_usage_of_its_newest_worker() {
         let step = step("A").with_check(by, iterations);
         let fails = vec![Behavior::Exits(1, String::new())];
         let script = Script { work: [(id.clone(), acts)].into(), checks: [(id.clone(), fails)].into() };
-        let mut world = ScriptedWorld::start(Workflow::of_steps(vec![step]), script);
+        let mut world = World::start(Workflow::of_steps(vec![step]), script);
         world.play();
         let (_, at) = world.state.step(&id).expect("step A");
         assert_eq!((at.calls.tokens, at.iteration().0), (tokens, iterations));
@@ -313,7 +313,7 @@ fn changed(act: Behavior) -> Behavior {
 }
 
 /// A step whose check is a command that was run before the work, too.
-fn with_baseline(checks: &[Behavior], work: Behavior) -> ScriptedWorld {
+fn with_baseline(checks: &[Behavior], work: Behavior) -> World {
     let command = CheckCommand { run: "check".to_owned(), gate: Gate::Pass, reports: Vec::new() };
     let mut one = step("a").with_check(CheckMethod::Commands(vec![command]), 2);
     if let Some(check) = &mut one.check {
@@ -321,7 +321,7 @@ fn with_baseline(checks: &[Behavior], work: Behavior) -> ScriptedWorld {
     }
     let script =
         Script { work: [("a".into(), vec![work])].into(), checks: [("a".into(), checks.to_vec())].into() };
-    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![one]), script);
+    let mut world = World::start(Workflow::of_steps(vec![one]), script);
     world.play();
     world
 }
@@ -423,8 +423,7 @@ fn a_client_that_broke_off_in_its_work_is_not_asked_for_the_same_again() {
                 says("complete"),
             ];
             let script = Script { work: [(id.clone(), work)].into(), checks: [(id.clone(), checks)].into() };
-            let mut world =
-                ScriptedWorld::start(Workflow::of_steps(vec![step("A").with_check(by, 5)]), script);
+            let mut world = World::start(Workflow::of_steps(vec![step("A").with_check(by, 5)]), script);
             world.play();
             let verdicts = world.history.events.iter().filter_map(|event| match &event.fact {
                 Fact::Concluded(Conclusion::VerdictReached(verdict)) => Some(verdict),
@@ -466,7 +465,7 @@ fn a_kick_ends_a_wait_for_whatever_it_is() {
             step("a").with_check(CheckMethod::Agent(script_worker(WorkerKind::Command, "check it")), 2);
         (one.max_retries, one.on_failure) = (2, OnFailure::Retry);
         let script = Script { work: [("a".into(), work)].into(), checks: [("a".into(), checks)].into() };
-        let mut world = ScriptedWorld::start(Workflow::of_steps(vec![one]), script);
+        let mut world = World::start(Workflow::of_steps(vec![one]), script);
         world.play_until(RunState::is_waiting);
         assert_eq!(world.state.pending_effects().len(), 0, "{name}");
         world.give(Observation::Kicked).expect("it waits");

@@ -6,9 +6,7 @@ use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state
 use unstuck_core::event::{AttemptLost, Observation, RunInterrupted, RunOutcome, RunResumed};
 use unstuck_core::id::{CheckId, Digest};
 use unstuck_core::state::StepPhase;
-use unstuck_core::testing::{
-    Behavior, Script, ScriptedWorld, finished_event, script_worker, started_event, step,
-};
+use unstuck_core::testing::{Behavior, Script, World, finished_event, script_worker, started_event, step};
 use unstuck_core::workflow::{CheckMethod, OnFailure, OnIterationsExhausted, WorkerKind, Workflow};
 use unstuck_core::{Effect, TurnId};
 
@@ -100,7 +98,7 @@ impl ReferenceStateMachine for Model {
 }
 
 /// The real thing, driven one process at a time.
-struct Real(ScriptedWorld);
+struct Real(World);
 
 impl StateMachineTest for Real {
     type SystemUnderTest = Self;
@@ -114,7 +112,7 @@ impl StateMachineTest for Real {
         looped.max_retries = MAX_RETRIES;
         looped.on_exhausted =
             if model.continues { OnIterationsExhausted::Continue } else { OnIterationsExhausted::Abort };
-        Self(ScriptedWorld::start(Workflow::of_steps(vec![looped]), Script::default()))
+        Self(World::start(Workflow::of_steps(vec![looped]), Script::default()))
     }
 
     fn apply(mut real: Self, _: &Model, step: Step) -> Self {

@@ -5,7 +5,7 @@ use proptest::test_runner::FileFailurePersistence;
 use unstuck_core::event::{Fact, Purpose, RunOutcome, StepEnd, VerdictReached};
 use unstuck_core::id::{Seq, Stage};
 use unstuck_core::state::{RunPhase, StepPhase};
-use unstuck_core::testing::{Script, ScriptedWorld, events, fold, histories, scripts, workflows};
+use unstuck_core::testing::{Script, World, events, fold, histories, scripts, workflows};
 use unstuck_core::workflow::{CheckMethod, Workflow};
 use unstuck_core::{Conclusion, Event, Observation, RunState};
 
@@ -219,7 +219,7 @@ proptest! {
     #[test]
     fn no_more_processes_are_in_flight_than_allowed(workflow in workflows(), script in scripts()) {
         let allowed = workflow.concurrency.map_or(usize::MAX, |n| n as usize);
-        let mut world = ScriptedWorld::start(workflow, script);
+        let mut world = World::start(workflow, script);
         world.play();
         prop_assert!(world.most_in_flight <= allowed);
     }
@@ -227,7 +227,7 @@ proptest! {
     #[test]
     fn every_verdict_depends_on_observations_only(workflow in workflows(), script in scripts()) {
         // Every conclusion is dropped and derived again from the observations.
-        let mut world = ScriptedWorld::start(workflow, script);
+        let mut world = World::start(workflow, script);
         world.play();
         let recorded = world.history.events;
         let mut again = Vec::new();
@@ -247,8 +247,7 @@ proptest! {
 fn run_without_explicit_limits_uses_the_defaults() {
     let step =
         unstuck_core::testing::step("work").with_check(CheckMethod::Claim, Workflow::DEFAULT_MAX_ITERATIONS);
-    let mut world =
-        ScriptedWorld::start(Workflow::of_steps(vec![step.clone()]), incomplete_for_ever(&step.id));
+    let mut world = World::start(Workflow::of_steps(vec![step.clone()]), incomplete_for_ever(&step.id));
     world.play();
     assert_eq!(world.worker_calls[&step.id], 25);
     assert_eq!(world.state.outcome(), Some(RunOutcome::IterationLimit));
@@ -257,7 +256,7 @@ fn run_without_explicit_limits_uses_the_defaults() {
 #[test]
 fn time_that_passes_while_a_run_is_paused_does_not_count() {
     let step = unstuck_core::testing::step("work").with_check(CheckMethod::Claim, 2);
-    let world = ScriptedWorld::start(Workflow::of_steps(vec![step]), Script::default());
+    let world = World::start(Workflow::of_steps(vec![step]), Script::default());
     let state = world.state;
     let before = state.time_limit().expect("a run has a limit");
     let a_day_later = unstuck_core::id::Timestamp(state.last_at().0 + 86_400_000);

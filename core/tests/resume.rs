@@ -9,7 +9,7 @@ use unstuck_core::event::{
 };
 use unstuck_core::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, StepId, Timestamp};
 use unstuck_core::state::{RunPhase, WorkspaceChange};
-use unstuck_core::testing::{Behavior, Script, ScriptedWorld, script_worker, snapshot, step};
+use unstuck_core::testing::{Behavior, Script, World, script_worker, snapshot, step};
 use unstuck_core::workflow::{CheckMethod, ConvergencePolicy, Step, WorkerKind, Workflow};
 use unstuck_core::{Observation, RunState};
 
@@ -33,11 +33,11 @@ fn resumed(add_iterations: u32) -> Observation {
     Observation::RunResumed(RunResumed { add_iterations, ..RunResumed::default() })
 }
 
-fn begin(world: &mut ScriptedWorld, id: &str) {
+fn begin(world: &mut World, id: &str) {
     begin_with(world, id, None);
 }
 
-fn begin_with(world: &mut ScriptedWorld, id: &str, content: Option<u8>) {
+fn begin_with(world: &mut World, id: &str, content: Option<u8>) {
     let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
     let started = WorkerStarted {
         step: StepId::from(id),
@@ -55,11 +55,11 @@ fn begin_with(world: &mut ScriptedWorld, id: &str, content: Option<u8>) {
     world.give(Observation::WorkerStarted(started)).expect("work is due");
 }
 
-fn stop(world: &mut ScriptedWorld, id: &str, changed: Option<bool>) {
+fn stop(world: &mut World, id: &str, changed: Option<bool>) {
     stop_with(world, id, changed, None);
 }
 
-fn stop_with(world: &mut ScriptedWorld, id: &str, changed: Option<bool>, content: Option<u8>) {
+fn stop_with(world: &mut World, id: &str, changed: Option<bool>, content: Option<u8>) {
     let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
     let (step, iteration, attempt) = (StepId::from(id), at.iteration(), at.attempt());
     let outcome = Outcome::from_exit(Exit::Stopped);
@@ -83,8 +83,7 @@ fn stop_with(world: &mut ScriptedWorld, id: &str, changed: Option<bool>, content
 #[test]
 fn a_change_that_a_stopped_worker_made_is_a_change() {
     let looped = Step { require_change: true, ..step("a").with_check(CheckMethod::Claim, 3) };
-    let mut world =
-        ScriptedWorld::start(Workflow::of_steps(vec![looped]), scripted(&[("a", vec![complete()])]));
+    let mut world = World::start(Workflow::of_steps(vec![looped]), scripted(&[("a", vec![complete()])]));
     begin(&mut world, "a");
     world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("a run can be interrupted");
     stop(&mut world, "a", Some(true));
@@ -95,7 +94,7 @@ fn a_change_that_a_stopped_worker_made_is_a_change() {
 #[test]
 fn interrupted_run_resumes_although_another_step_is_at_its_limit() {
     let steps = vec![step("a").with_check(CheckMethod::Claim, 2), step("b")];
-    let mut world = ScriptedWorld::start(Workflow::of_steps(steps), scripted(&[("a", vec![incomplete()])]));
+    let mut world = World::start(Workflow::of_steps(steps), scripted(&[("a", vec![incomplete()])]));
     begin(&mut world, "b");
     // Play a to its limit by hand: b stays in flight.
     for _ in 0..2 {
@@ -114,7 +113,7 @@ fn interrupted_run_resumes_although_another_step_is_at_its_limit() {
 
 #[test]
 fn unseen_changes_after_a_worker_may_be_its_own() {
-    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![step("a")]), Script::default());
+    let mut world = World::start(Workflow::of_steps(vec![step("a")]), Script::default());
     let look = |content, moment| {
         Observation::SnapshotTaken(SnapshotTaken { snapshot: Box::new(snapshot(content)), moment })
     };
@@ -143,7 +142,7 @@ fn changes_by_others_between_turns_are_kept_apart() {
         ("nobody looked, so it is the step's", &ruled, None, None, None, 3, &[]),
         ("it has no rules", &step("a"), Some(2), None, Some(3), 3, &[]),
     ] {
-        let mut world = ScriptedWorld::start(Workflow::of_steps(vec![first.clone()]), Script::default());
+        let mut world = World::start(Workflow::of_steps(vec![first.clone()]), Script::default());
         begin_with(&mut world, "a", Some(1));
         world.give(Observation::RunInterrupted(RunInterrupted { signal: 2 })).expect("it can be interrupted");
         stop_with(&mut world, "a", None, left);
@@ -159,7 +158,7 @@ fn changes_by_others_between_turns_are_kept_apart() {
     }
 
     // Changes by a lost attempt belong to its step.
-    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![ruled.clone()]), Script::default());
+    let mut world = World::start(Workflow::of_steps(vec![ruled.clone()]), Script::default());
     begin_with(&mut world, "a", Some(1));
     world.give(resumed(0)).expect("its supervisor died");
     world.give(look(2, SnapshotMoment::Resumed)).expect("always");
@@ -171,7 +170,7 @@ fn changes_by_others_between_turns_are_kept_apart() {
 
     // Another step starts after its end.
     let ruled = ruled.with_check(CheckMethod::Claim, 1);
-    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![ruled, step("b")]), Script::default());
+    let mut world = World::start(Workflow::of_steps(vec![ruled, step("b")]), Script::default());
     begin_with(&mut world, "a", Some(1));
     finish(&mut world, "a", &incomplete());
     begin_with(&mut world, "b", Some(2));
@@ -190,7 +189,7 @@ fn changes_of_a_lost_attempt_and_of_a_person_are_kept_apart() {
     };
     for (convergence, expected) in [(Some(rules), &[(2, 3)][..]), (None, &[])] {
         let of_step = Step { convergence, ..step("a") };
-        let mut world = ScriptedWorld::start(Workflow::of_steps(vec![of_step]), Script::default());
+        let mut world = World::start(Workflow::of_steps(vec![of_step]), Script::default());
         begin_with(&mut world, "a", Some(1));
         assert!(world.state.may_have_changed_workspace(), "it is under way");
         world.give(look(2, SnapshotMoment::Abandoned)).expect("always");
@@ -203,7 +202,7 @@ fn changes_of_a_lost_attempt_and_of_a_person_are_kept_apart() {
         begin_with(&mut world, "a", Some(3));
         assert!(world.state.may_have_changed_workspace(), "another attempt is under way");
         assert_eq!(gaps(&world, "a"), named(expected));
-        let at = |world: &ScriptedWorld| world.state.step(&StepId::from("a")).expect("a step").1.clone();
+        let at = |world: &World| world.state.step(&StepId::from("a")).expect("a step").1.clone();
         let work: Vec<_> =
             at(&world).workspace.lost_work.iter().map(|lost| (lost.before.work, lost.after.work)).collect();
         assert_eq!(work, named(&[(1, 2)]));
@@ -218,7 +217,7 @@ fn changes_of_a_lost_attempt_and_of_a_person_are_kept_apart() {
     }
 }
 
-fn finish(world: &mut ScriptedWorld, id: &str, act: &Behavior) {
+fn finish(world: &mut World, id: &str, act: &Behavior) {
     let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
     let due =
         unstuck_core::TurnId { step: StepId::from(id), iteration: at.iteration(), attempt: at.attempt() };
@@ -226,7 +225,7 @@ fn finish(world: &mut ScriptedWorld, id: &str, act: &Behavior) {
     world.give(finished).expect("a worker is in flight");
 }
 
-fn gaps(world: &ScriptedWorld, id: &str) -> Vec<(Digest, Digest)> {
+fn gaps(world: &World, id: &str) -> Vec<(Digest, Digest)> {
     let (_, at) = world.state.step(&StepId::from(id)).expect("a step");
     at.workspace.gaps.iter().map(|gap| (gap.left.work, gap.found.work)).collect()
 }
@@ -238,7 +237,7 @@ fn named(gaps: &[(u8, u8)]) -> Vec<(Digest, Digest)> {
 #[test]
 fn a_pause_counts_neither_as_time_of_the_run_nor_when_its_log_is_repaired() {
     let workflow = Workflow { timeout: Millis::from_secs(12), ..Workflow::of_steps(vec![step("a")]) };
-    let mut world = ScriptedWorld::start(workflow, Script::default());
+    let mut world = World::start(workflow, Script::default());
     world.pass_to(Timestamp(world.state.last_at().0 + 1_000_000));
     world.give(Observation::LogRepaired(LogRepaired { what: "a tail".to_owned() })).expect("always");
     assert_eq!(*world.state.phase(), RunPhase::Active, "a repair ends nothing");
@@ -248,7 +247,7 @@ fn a_pause_counts_neither_as_time_of_the_run_nor_when_its_log_is_repaired() {
 }
 
 /// Suspends the machine, with or without an event.
-fn suspend(world: &mut ScriptedWorld, secs: u64, is_told: bool) {
+fn suspend(world: &mut World, secs: u64, is_told: bool) {
     let length = Millis::from_secs(secs);
     world.pass_to(world.state.last_at().after(length));
     if is_told {
@@ -260,7 +259,7 @@ fn suspend(world: &mut ScriptedWorld, secs: u64, is_told: bool) {
 fn a_run_whose_machine_is_suspended_uses_no_time() {
     for (is_told, end) in [(true, RunOutcome::Complete), (false, RunOutcome::TimeLimit)] {
         let workflow = Workflow { timeout: Millis::from_secs(12), ..Workflow::of_steps(vec![step("a")]) };
-        let mut world = ScriptedWorld::start(workflow, Script::default());
+        let mut world = World::start(workflow, Script::default());
         begin(&mut world, "a");
         suspend(&mut world, 1_000, is_told);
         stop(&mut world, "a", None);
@@ -274,12 +273,11 @@ fn suspend_during_a_wait_is_not_counted_twice() {
     let limited = Behavior::Exits(1, "error: rate limit exceeded, retry after 60s".to_owned());
     let workflow = Workflow { timeout: Millis::from_secs(600), ..Workflow::of_steps(vec![step("a")]) };
     let acts = vec![limited, Behavior::Exits(0, String::new())];
-    let mut world = ScriptedWorld::start(workflow, scripted(&[("a", acts)]));
+    let mut world = World::start(workflow, scripted(&[("a", acts)]));
     world.play_until(RunState::is_waiting);
     // The scripted world takes a little time for each command.
     let is_about = |span: Millis, other: Millis| span.0.abs_diff(other.0) <= 50;
-    let left =
-        |world: &ScriptedWorld| world.state.time_limit().expect("a limit").since(world.state.last_at());
+    let left = |world: &World| world.state.time_limit().expect("a limit").since(world.state.last_at());
     let before = left(&world);
     let waits = world.state.next_deadline().expect("a wait").since(world.state.last_at());
 
@@ -299,7 +297,7 @@ fn suspend_during_a_wait_is_not_counted_twice() {
 fn a_service_that_says_retry_at_once_is_asked_less_and_less_and_not_for_ever() {
     let limited = Behavior::Exits(1, "error: rate limit exceeded, retry after 0s".to_owned());
     let workflow = Workflow { outage_budget: Millis::from_secs(60), ..Workflow::of_steps(vec![step("a")]) };
-    let mut world = ScriptedWorld::start(workflow, scripted(&[("a", vec![limited])]));
+    let mut world = World::start(workflow, scripted(&[("a", vec![limited])]));
     world.play();
     let waits: Vec<u64> = world
         .history
@@ -325,7 +323,7 @@ fn blocked_names_the_step_that_is_and_a_plain_resume_asks_for_the_answer() {
         Behavior::Writes(0, r#"{"decision":"blocked","check_id":"{id}","needs":"login"}"#.to_owned());
     let steps = vec![step("a"), step("b").with_check(CheckMethod::Claim, 3)];
     let script = scripted(&[("a", vec![Behavior::Exits(127, String::new())]), ("b", vec![blocked])]);
-    let mut world = ScriptedWorld::start(Workflow::of_steps(steps), script);
+    let mut world = World::start(Workflow::of_steps(steps), script);
     world.play();
     let Some(Fact::Concluded(Conclusion::RunEnded(ended))) =
         world.history.events.last().map(|event| &event.fact)
@@ -345,7 +343,7 @@ fn a_failed_checker_without_the_id_costs_no_iteration() {
             .into(),
         ..Script::default()
     };
-    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![step("a").with_check(by, 3)]), script);
+    let mut world = World::start(Workflow::of_steps(vec![step("a").with_check(by, 3)]), script);
     world.play();
     let (_, at) = world.state.step(&StepId::from("a")).expect("a step");
     assert_eq!((at.iteration(), at.phase.end()), (Iteration(1), Some(&StepEnd::Complete)));
@@ -358,7 +356,7 @@ fn a_check_that_a_signal_ended_is_asked_again_however_the_shell_reports_it() {
     {
         let checks = vec![first.clone(), Behavior::Exits(0, String::new())];
         let script = Script { checks: [(StepId::from("a"), checks)].into(), ..Script::default() };
-        let mut world = ScriptedWorld::start(Workflow::of_steps(vec![step("a").with_check(by(), 3)]), script);
+        let mut world = World::start(Workflow::of_steps(vec![step("a").with_check(by(), 3)]), script);
         world.play();
         assert_eq!(world.state.outcome(), Some(RunOutcome::Complete), "{first:?}");
     }
@@ -377,7 +375,7 @@ fn run_out_of_time_resumes_with_added_or_renewed_time() {
         (order(0, true), Ok(60_000)),
         (order(500, true), Ok(60_500)),
     ] {
-        let mut world = ScriptedWorld::start(
+        let mut world = World::start(
             Workflow { timeout: Millis(60_000), ..Workflow::of_steps(vec![step("a")]) },
             scripted(&[]),
         );

@@ -7,7 +7,7 @@ use unstuck_core::effect::{Effect, TurnId};
 use unstuck_core::event::{AnswerGiven, Call, RunInterrupted, RunOutcome, RunResumed, WorkerProgressed};
 use unstuck_core::id::{Attempt, CheckId, Digest, Iteration, StepId, Timestamp};
 use unstuck_core::state::{RunPhase, StepPhase};
-use unstuck_core::testing::{Behavior, Script, ScriptedWorld, finished_event, started_event, step};
+use unstuck_core::testing::{Behavior, Script, World, finished_event, started_event, step};
 use unstuck_core::workflow::{Budget, CheckMethod, ConvergencePolicy, Step, StepKind, Subworkflow, Workflow};
 use unstuck_core::{Observation, Rejection};
 
@@ -64,7 +64,7 @@ fn step_judged_by_its_changes_runs_alone() {
     ] {
         let names: Vec<&str> = steps.iter().map(|step| step.id.as_str()).collect();
         let shown = format!("{names:?} {most}");
-        let mut world = ScriptedWorld::start(Workflow::of_steps(steps), Script::default());
+        let mut world = World::start(Workflow::of_steps(steps), Script::default());
         world.play();
         assert_eq!(
             (world.most_in_flight, world.state.outcome()),
@@ -79,7 +79,7 @@ fn step_judged_by_its_changes_also_runs_alone_after_resume() {
     let fails_once = || vec![Behavior::Exits(3, String::new()), Behavior::Exits(0, String::new())];
     let steps = vec![needs_change("a"), step("b"), needs_change("c")];
     let all = [("a", fails_once()), ("b", fails_once()), ("c", fails_once())];
-    let mut world = ScriptedWorld::start(Workflow::of_steps(steps), script(&all));
+    let mut world = World::start(Workflow::of_steps(steps), script(&all));
     world.play();
     assert_eq!(world.state.outcome(), Some(RunOutcome::WorkerFailed));
     world.give(Observation::RunResumed(RunResumed::default())).expect("it can go on");
@@ -97,7 +97,7 @@ fn a_step_that_has_not_begun_waits_for_those_before_it_or_at_work() {
         (vec![step("a"), needs_change("b"), step("c")], None, ["", "a c", ""]),
     ] {
         let workflow = Workflow { concurrency, ..Workflow::of_steps(steps.clone()) };
-        let world = ScriptedWorld::start(workflow, Script::default());
+        let world = World::start(workflow, Script::default());
         let waits = |step: &Step| {
             world.state.waits_for(step).into_iter().map(StepId::as_str).collect::<Vec<_>>().join(" ")
         };
@@ -108,7 +108,7 @@ fn a_step_that_has_not_begun_waits_for_those_before_it_or_at_work() {
 const ID: &str = "0190a000-0000-7000-8000-000000000001";
 
 /// Ends the first attempt of a step with this act.
-fn end(world: &mut ScriptedWorld, id: &str, act: &Behavior) {
+fn end(world: &mut World, id: &str, act: &Behavior) {
     let due = TurnId { step: StepId::from(id), iteration: Iteration(1), attempt: Attempt(1) };
     world.give(finished_event(&due, false, act, Some(&CheckId::new(ID)))).expect("it is in flight");
 }
@@ -129,15 +129,14 @@ fn a_verdict_without_an_id_in_a_file_of_two_is_nobodys() {
     ] {
         let steps = vec![claims("a"), second];
         let workflow = Workflow { concurrency, ..Workflow::of_steps(steps) };
-        let mut world =
-            ScriptedWorld::start(workflow, script(&[("a", vec![act.clone()]), ("b", vec![act.clone()])]));
+        let mut world = World::start(workflow, script(&[("a", vec![act.clone()]), ("b", vec![act.clone()])]));
         world.play();
         assert_eq!(world.state.outcome(), Some(want), "{act:?} {concurrency:?}");
     }
 }
 
 /// Returns a run with this token budget in which `a` needs a person while `b` is running.
-fn blocked_beside_work(tokens: Option<u64>) -> ScriptedWorld {
+fn blocked_beside_work(tokens: Option<u64>) -> World {
     let steps = vec![
         step("a").with_check(CheckMethod::Claim, 3),
         step("b").with_check(CheckMethod::Claim, 3),
@@ -145,7 +144,7 @@ fn blocked_beside_work(tokens: Option<u64>) -> ScriptedWorld {
     ];
     let all = [("a", vec![says("complete")]), ("b", vec![says("complete")])];
     let budget = Budget { tokens, accepts_unknown: true, ..Budget::default() };
-    let mut world = ScriptedWorld::start(Workflow { budget, ..Workflow::of_steps(steps) }, script(&all));
+    let mut world = World::start(Workflow { budget, ..Workflow::of_steps(steps) }, script(&all));
     for effect in world.state.pending_effects() {
         let Effect::Perform(_, due) = effect else { continue };
         let mut begun = started_event(&world.state, &due, false, CheckId::new(ID), Digest::sha256(b""));
@@ -193,7 +192,7 @@ fn an_answer_goes_to_the_blocked_step_that_it_is_for() {
     assert!(told.map(|(step, _)| step.id.as_str()).eq(["a"]), "nobody else is told");
     world.play();
     assert_eq!(world.state.outcome(), Some(RunOutcome::Blocked), "the other one still waits");
-    let calls = |world: &ScriptedWorld, id| world.worker_calls.get(&StepId::from(id)).copied();
+    let calls = |world: &World, id| world.worker_calls.get(&StepId::from(id)).copied();
     assert_eq!((calls(&world, "a"), calls(&world, "b")), (Some(1), None));
     world.give(answer(&[])).expect("it was asked");
     world.play();

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use unstuck_core::event::Fact;
 use unstuck_core::id::StepId;
-use unstuck_core::testing::{Behavior, Script, ScriptedWorld, script_worker, step};
+use unstuck_core::testing::{Behavior, Script, World, script_worker, step};
 use unstuck_core::workflow::{CheckMethod, WorkerKind, Workflow};
 use unstuck_core::{Event, RunState};
 
@@ -56,7 +56,7 @@ fn history(iterations: u32) -> Vec<Event> {
     let verdict = r#"{"decision":"incomplete","check_id":"{id}","reasons":["2 tests fail"],"fingerprints":["test:a","test:b"]}"#;
     let script =
         Script { checks: [(id, vec![Behavior::Writes(0, verdict.to_owned())])].into(), ..Script::default() };
-    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![looped]), script);
+    let mut world = World::start(Workflow::of_steps(vec![looped]), script);
     world.play();
     world.history.events
 }

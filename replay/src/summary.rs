@@ -390,7 +390,7 @@ mod tests {
     use unstuck_core::snapshot::Snapshot;
     use unstuck_core::state::StepPhase;
     use unstuck_core::testing::{
-        Behavior, Script, ScriptedWorld, finished_event, script_worker, started_event, step,
+        Behavior, Script, World, finished_event, script_worker, started_event, step,
     };
     use unstuck_core::workflow::{CheckMethod, ConvergencePolicy, Step, WorkerKind, Workflow};
 
@@ -418,7 +418,7 @@ mod tests {
                 ..ConvergencePolicy::default()
             };
             let looped = Step { convergence: Some(policy), ..step("a").with_check(by, 9) };
-            let mut world = ScriptedWorld::start(Workflow::of_steps(vec![looped]), script);
+            let mut world = World::start(Workflow::of_steps(vec![looped]), script);
             let is_due = |state: &RunState| {
                 let (_, at) = state.steps().next().expect("one step");
                 at.iteration.purpose == Purpose::Diagnosis && at.phase == StepPhase::WorkDue
@@ -451,7 +451,7 @@ mod tests {
         let checker = script_worker(WorkerKind::Command, "check it");
         let checks = [("a".into(), vec![Behavior::Exits(1, "not yet".to_owned())])].into();
         let workflow = Workflow::of_steps(vec![step("a").with_check(CheckMethod::Agent(checker), 2)]);
-        let mut world = ScriptedWorld::start(workflow, Script { checks, ..Script::default() });
+        let mut world = World::start(workflow, Script { checks, ..Script::default() });
         world.play();
         let worked = RunSummary::from_events(&world.history.events).took;
         assert!(worked > Millis(0) && worked < HOUR, "{worked:?}");

@@ -31,6 +31,8 @@ struct Heard<'a> {
     /// The stage raise that followed the verdict, if any.
     raised: Option<&'a StageRaised>,
     stuck: bool,
+    /// Whether the completion rules of the step ended it at this verdict, which comes before a stall.
+    is_final: bool,
 }
 
 /// Compares every stage that was raised, or not, with the page. Returns the first difference.
@@ -61,7 +63,9 @@ fn difference_of_step(
         let mut expected = None;
         if is_better {
             (stage, begin) = (Stage(1), at);
-        } else if let Some((cause, count)) = stall(policy, before, heard, &improved, begin) {
+        } else if let Some((cause, count)) =
+            stall(policy, before, heard, &improved, begin).filter(|_| !newest.is_final)
+        {
             let last = policy.max_stage.max(from);
             expected = Some((from, from.next().min(last), cause, Some(newest.key()), count));
         }
@@ -112,7 +116,8 @@ fn stall(
         let cause = match period {
             _ if number(unchanged) >= not_new => StallCause::NoChange,
             None | Some(1) if heard[newest].set().is_empty() => StallCause::NoReasons,
-            None | Some(1) => StallCause::SameFailures,
+            None => StallCause::Diverging,
+            Some(1) => StallCause::SameFailures,
             Some(period) => StallCause::Cycle(number(period)),
         };
         return Some((cause, not_new));
@@ -360,8 +365,17 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> (Vec<Measures<'a>>, Vec<Heard<
                     measured.source = Some(verdict.source);
                     measured.failures = Some(verdict.fingerprints.len() as u64);
                 }
-                let (raised, stuck) = (None, false);
-                heard.push(Heard { verdict, is_own, changed, workspace, measured, taken_up, raised, stuck });
+                heard.push(Heard {
+                    verdict,
+                    is_own,
+                    changed,
+                    workspace,
+                    measured,
+                    taken_up,
+                    raised: None,
+                    stuck: false,
+                    is_final: false,
+                });
                 taken_up = false;
             }
             Fact::Concluded(Conclusion::StageRaised(raised)) if raised.step == *id => {
@@ -370,8 +384,11 @@ fn heard<'a>(events: &'a [Event], step: &Step) -> (Vec<Measures<'a>>, Vec<Heard<
             }
             Fact::Concluded(Conclusion::StepEnded(ended)) if ended.step == *id => {
                 is_stuck = matches!(ended.end, StepEnd::Stuck(_));
-                if let (Some(newest), true) = (heard.last_mut(), is_stuck) {
-                    newest.stuck = true;
+                if let Some(newest) = heard.last_mut() {
+                    newest.stuck |= is_stuck;
+                    let is_final =
+                        matches!(ended.end, StepEnd::ConditionFailed(_) | StepEnd::AttemptsExhausted(_));
+                    newest.is_final |= is_final;
                 }
             }
             Fact::Concluded(Conclusion::WorkRequested(work)) if work.step == *id => {

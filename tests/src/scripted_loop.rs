@@ -8,7 +8,7 @@ use unstuck_core::id::{CheckId, Digest, Stage};
 use unstuck_core::judge::scope::StepChanges;
 use unstuck_core::snapshot::{RepositoryState, Snapshot};
 use unstuck_core::testing::{
-    Behavior, Script, ScriptedWorld, finished_event, script_worker, snapshot, started_event, step,
+    Behavior, Script, World, finished_event, script_worker, snapshot, started_event, step,
 };
 use unstuck_core::workflow::{
     Baseline, CheckCommand, CheckMethod, ConvergencePolicy, Gate, Step, WorkerKind, Workflow,
@@ -34,7 +34,7 @@ struct Iteration {
 /// # Panics
 ///
 /// When the loop does not end within its bounds.
-pub fn play(bytes: &[u8]) -> ScriptedWorld {
+pub fn play(bytes: &[u8]) -> World {
     let (settings, iterations) = bytes.split_at(bytes.len().min(2));
     let mut iterations = iterations
         .chunks_exact(2)
@@ -42,7 +42,7 @@ pub fn play(bytes: &[u8]) -> ScriptedWorld {
         .take(ITERATIONS_MAX);
     let mut now = Iteration { says: 1, leaves: 0 };
     let looped = looped(settings);
-    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![looped]), Script::default());
+    let mut world = World::start(Workflow::of_steps(vec![looped]), Script::default());
     loop {
         if let Some(outcome) = world.state.outcome() {
             let more = RunResumed { add_iterations: 2, ..RunResumed::default() };
@@ -96,7 +96,7 @@ fn looped(settings: &[u8]) -> Step {
     step
 }
 
-fn perform(world: &mut ScriptedWorld, effect: Effect, now: Iteration) {
+fn perform(world: &mut World, effect: Effect, now: Iteration) {
     let Effect::Perform(turn, due) = effect else { panic!("nobody asked to stop: {effect:?}") };
     let is_check = turn.is_check();
     let id = CheckId::new(format!("0190a000-0000-7000-8000-{:012x}", world.state.version().0));

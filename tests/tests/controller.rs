@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use unstuck_core::event::{Exit, Fact, Observation, StallCause};
-use unstuck_core::testing::{ScriptedWorld, command_result, fold, histories};
+use unstuck_core::testing::{World, command_result, fold, histories};
 use unstuck_core::{Conclusion, Event, RunState};
 use unstuck_tests::naive_controller::{complete_without_evidence, difference};
 use unstuck_tests::scripted_loop::play;
@@ -161,7 +161,7 @@ fn seeds() -> Vec<Vec<u8>> {
     entries.map(|entry| std::fs::read(entry.expect("an entry").path()).expect("a seed")).collect()
 }
 
-fn causes(world: &ScriptedWorld) -> Vec<String> {
+fn causes(world: &World) -> Vec<String> {
     let raised = world.history.events.iter().filter_map(|event| match &event.fact {
         Fact::Concluded(Conclusion::StageRaised(raised)) => Some(format!("{:?}", raised.cause)),
         _ => None,

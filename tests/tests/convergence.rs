@@ -16,8 +16,7 @@ use unstuck_core::evidence::{
 use unstuck_core::id::{CheckId, Digest, Stage, StepId};
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::testing::{
-    Behavior, Script, ScriptedWorld, command_result, finished_event, script_worker, snapshot, started_event,
-    step,
+    Behavior, Script, World, command_result, finished_event, script_worker, snapshot, started_event, step,
 };
 use unstuck_core::workflow::{
     Baseline, CheckCommand, CheckMethod, ConvergencePolicy, Gate, Step, WorkerKind, Workflow,
@@ -31,43 +30,50 @@ struct Iteration {
     open_boxes: Option<u32>,
 }
 
+/// Returns the rows of the table below a headline of the page.
+fn rows<'a>(page: &'a str, headline: &str) -> Vec<Vec<&'a str>> {
+    let (_, below) = page.split_once(headline).unwrap();
+    let section = below.split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
+    rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+/// Plays what a row shows, and compares what happens.
+fn difference(policy: ConvergencePolicy, shown: &str, expected: &str) -> Option<String> {
+    let shown: Vec<&str> = shown.split('→').map(str::trim).collect();
+    let is_words = shown[0].starts_with('"');
+    let world = if is_words { play_words(policy, &shown) } else { play(policy, iterations(&shown)) };
+    Some(what_happens(&world)).filter(|what| what != expected)
+}
+
 #[test]
 fn the_histories_of_the_page_are_what_the_core_does() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/convergence.md");
     let page = fs::read_to_string(page).unwrap();
-    let rows: Vec<Vec<&str>> = page
-        .split_once("## Histories")
-        .unwrap()
-        .1
-        .lines()
-        .filter(|line| line.starts_with('|'))
-        .skip(2)
-        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
-        .collect();
-    assert!(rows.len() >= 15, "the table was not found");
-    let mut different = Vec::new();
-    for row in rows {
+    let (histories, smallest) = (rows(&page, "## Histories"), rows(&page, "## The smallest values"));
+    assert!(histories.len() >= 15 && smallest.len() >= 8, "the tables were not found");
+    let policy = |threshold: &str, max_stage: &str| ConvergencePolicy {
+        stall_threshold: threshold.parse().unwrap(),
+        max_stage: Stage(max_stage.parse().unwrap()),
+        ..ConvergencePolicy::default()
+    };
+    let of_history = histories.iter().filter_map(|row| {
         let [example, threshold, shown, expected] = row[..] else { panic!("{row:?}") };
-        let policy =
-            ConvergencePolicy { stall_threshold: threshold.parse().unwrap(), ..ConvergencePolicy::default() };
-        let shown: Vec<&str> = shown.split('→').map(str::trim).collect();
-        let world = if shown[0].starts_with('"') {
-            play_words(policy, &shown)
-        } else {
-            play(policy, iterations(&shown))
-        };
-        let what = what_happens(&world);
-        if what != expected {
-            different.push(format!("{example}: {what}"));
-        }
-    }
+        difference(policy(threshold, "3"), shown, expected).map(|what| format!("{example}: {what}"))
+    });
+    let of_smallest = smallest.iter().filter_map(|row| {
+        let [threshold, max_stage, shown, expected] = row[..] else { panic!("{row:?}") };
+        let what = difference(policy(threshold, max_stage), shown, expected)?;
+        Some(format!("{threshold}, {max_stage}, {shown}: {what}"))
+    });
+    let different: Vec<String> = of_history.chain(of_smallest).collect();
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
 #[test]
 fn fewer_failures_than_in_the_baseline_are_better() {
     let impatient = || ConvergencePolicy { stall_threshold: 1, ..ConvergencePolicy::default() };
-    for (baseline, expected) in [("a,b", "continues"), ("a", "1: stage 2, same failures; continues")] {
+    for (baseline, expected) in [("a,b", "continues"), ("a", "1: stage 2, nothing better; continues")] {
         let mut iterations = iterations(&["a"]);
         iterations[0].commands = vec![shown_by_command(baseline)];
         assert_eq!(what_happens(&play(impatient(), iterations)), expected, "{baseline}");
@@ -89,7 +95,7 @@ fn recorded_loops_that_make_progress_end_complete_and_others_stuck() {
 }
 
 /// Plays a step whose commands show these, the baseline first. The last one stays.
-fn play(policy: ConvergencePolicy, mut iterations: Vec<Iteration>) -> ScriptedWorld {
+fn play(policy: ConvergencePolicy, mut iterations: Vec<Iteration>) -> World {
     let command =
         |_: &CommandResult| CheckCommand { run: "check".to_owned(), gate: Gate::Pass, reports: Vec::new() };
     let by = CheckMethod::Commands(iterations[0].commands.iter().map(command).collect());
@@ -97,7 +103,7 @@ fn play(policy: ConvergencePolicy, mut iterations: Vec<Iteration>) -> ScriptedWo
     let mut looped = Step { convergence: Some(policy), ..step("a").with_check(by, bound) };
     let has_baseline = iterations[0].commands[0].exit != NOT_RUN;
     looped.check.as_mut().unwrap().baseline = if has_baseline { Baseline::Report } else { Baseline::Off };
-    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![looped]), Script::default());
+    let mut world = World::start(Workflow::of_steps(vec![looped]), Script::default());
     let mut before = iterations[0].workspace;
     while let Some(effect) = world.state.pending_effects().into_iter().next() {
         let Effect::Perform(turn, due) = effect else { panic!("nobody asked to stop: {effect:?}") };
@@ -125,7 +131,7 @@ fn play(policy: ConvergencePolicy, mut iterations: Vec<Iteration>) -> ScriptedWo
 }
 
 /// Plays a step whose judge gives these reasons.
-fn play_words(policy: ConvergencePolicy, reasons: &[&str]) -> ScriptedWorld {
+fn play_words(policy: ConvergencePolicy, reasons: &[&str]) -> World {
     let bound = u32::try_from(reasons.len()).unwrap();
     let judge = script_worker(WorkerKind::Command, "judge it");
     let looped = Step { convergence: Some(policy), ..step("a").with_check(CheckMethod::Agent(judge), bound) };
@@ -133,13 +139,13 @@ fn play_words(policy: ConvergencePolicy, reasons: &[&str]) -> ScriptedWorld {
         |reason: &&str| format!(r#"{{"decision":"incomplete","check_id":"{{id}}","reasons":[{reason}]}}"#);
     let acts = reasons.iter().map(|reason| Behavior::Writes(0, file(reason))).collect();
     let script = Script { checks: BTreeMap::from([(StepId::from("a"), acts)]), ..Script::default() };
-    let mut world = ScriptedWorld::start(Workflow::of_steps(vec![looped]), script);
+    let mut world = World::start(Workflow::of_steps(vec![looped]), script);
     world.play();
     world
 }
 
 /// Says how the stage changed, and how the step ended.
-fn what_happens(world: &ScriptedWorld) -> String {
+fn what_happens(world: &World) -> String {
     let (mut iteration, mut stage, mut told) = (0, Stage(1), Vec::new());
     for event in &world.history.events {
         match &event.fact {

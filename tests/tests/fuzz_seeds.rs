@@ -19,7 +19,7 @@ use unstuck_core::event::{
 use unstuck_core::evidence::{Bytes, Decision, DecisionFile};
 use unstuck_core::id::{Attempt, Digest, Iteration, Millis, Seq, Stage, StepId};
 use unstuck_core::judge::verdict::{self, Evidence};
-use unstuck_core::testing::{self, Behavior, Script, ScriptedWorld, script_worker, step};
+use unstuck_core::testing::{self, Behavior, Script, World, script_worker, step};
 use unstuck_core::workflow::{CheckMethod, ConvergencePolicy, OnFailure, Step, WorkerKind, Workflow};
 use unstuck_store::event_store::{EventStore as _, ExpectedVersion};
 use unstuck_store::store::Store as _;
@@ -181,7 +181,7 @@ fn controller_seeds() -> BTreeMap<String, Vec<u8>> {
     loops.into_iter().map(seed).collect()
 }
 
-fn event_seeds(worlds: &[ScriptedWorld]) -> BTreeMap<String, Vec<u8>> {
+fn event_seeds(worlds: &[World]) -> BTreeMap<String, Vec<u8>> {
     let lost = AttemptLost {
         step: StepId::from("a"),
         iteration: Iteration(1),
@@ -269,7 +269,7 @@ fn event_seeds(worlds: &[ScriptedWorld]) -> BTreeMap<String, Vec<u8>> {
     seeds.into_iter().chain(more).collect()
 }
 
-fn log_seeds(worlds: &[ScriptedWorld]) -> BTreeMap<String, Vec<u8>> {
+fn log_seeds(worlds: &[World]) -> BTreeMap<String, Vec<u8>> {
     let whole: Vec<Vec<u8>> = worlds.iter().map(exported).collect();
     let first = String::from_utf8(whole[2].clone()).unwrap();
     let lines: Vec<&str> = first.split_inclusive('\n').collect();
@@ -325,7 +325,7 @@ fn reordered(line: &str) -> String {
 }
 
 /// Returns the lines of a run.
-fn exported(world: &ScriptedWorld) -> Vec<u8> {
+fn exported(world: &World) -> Vec<u8> {
     let place = tempfile::tempdir().unwrap();
     let (store, run) = (SledStore::at(place.path()), "seed".into());
     let log = store.create(&run).unwrap();
@@ -341,16 +341,12 @@ fn exported(world: &ScriptedWorld) -> Vec<u8> {
 
 // ---- runs ----
 
-fn played(
-    steps: Vec<Step>,
-    work: &[(&str, Vec<Behavior>)],
-    checks: &[(&str, Vec<Behavior>)],
-) -> ScriptedWorld {
+fn played(steps: Vec<Step>, work: &[(&str, Vec<Behavior>)], checks: &[(&str, Vec<Behavior>)]) -> World {
     let acts = |acts: &[(&str, Vec<Behavior>)]| {
         acts.iter().map(|(step, acts)| (StepId::from(*step), acts.clone())).collect::<BTreeMap<_, _>>()
     };
     let mut world =
-        ScriptedWorld::start(Workflow::of_steps(steps), Script { work: acts(work), checks: acts(checks) });
+        World::start(Workflow::of_steps(steps), Script { work: acts(work), checks: acts(checks) });
     world.play();
     world
 }
@@ -364,7 +360,7 @@ fn verdict_file(text: &str) -> Behavior {
 }
 
 /// A script as check, an agent as check, a worker that is its own check, a crash and an interruption.
-fn run_with_every_check() -> ScriptedWorld {
+fn run_with_every_check() -> World {
     let by_script = step("a").with_check(CheckMethod::Exit(script_worker(WorkerKind::Custom, "true")), 5);
     let by_agent = Step {
         depends_on: vec![StepId::from("a")],
@@ -403,7 +399,7 @@ fn run_with_every_check() -> ScriptedWorld {
     played(vec![by_script, by_agent, by_claim], &work, &checks)
 }
 
-fn run_that_gets_stuck() -> ScriptedWorld {
+fn run_that_gets_stuck() -> World {
     let convergence = ConvergencePolicy {
         allowed_paths: vec!["src/**".to_owned()],
         max_changed_files: Some(3),
@@ -414,7 +410,7 @@ fn run_that_gets_stuck() -> ScriptedWorld {
     played(vec![looped, after], &[("a", vec![verdict_file(INCOMPLETE)])], &[])
 }
 
-fn run_that_is_blocked() -> ScriptedWorld {
+fn run_that_is_blocked() -> World {
     let looped = Step { timeout: Millis::from_secs(600), ..step("a").with_check(CheckMethod::Claim, 3) };
     let blocked = r#"{"decision": "blocked", "check_id": "{id}", "needs": "a staging key"}"#;
     let mut world = played(vec![looped], &[("a", vec![verdict_file(blocked), verdict_file(COMPLETE)])], &[]);

@@ -7,7 +7,7 @@ use std::path::Path;
 use unstuck_core::event::{Conclusion, Fact, StepEnd};
 use unstuck_core::evidence::Decision;
 use unstuck_core::id::StepId;
-use unstuck_core::testing::{Behavior, Script, ScriptedWorld, step};
+use unstuck_core::testing::{Behavior, Script, World, step};
 use unstuck_core::workflow::{Baseline, CheckCommand, CheckMethod, Gate, Workflow};
 
 #[test]
@@ -37,8 +37,7 @@ fn verdict(gate: &str, baseline: &str, now: &str) -> String {
         check.baseline = Baseline::Gate;
     }
     let checks = BTreeMap::from([(StepId::from("a"), vec![act(baseline), act(now)])]);
-    let mut world =
-        ScriptedWorld::start(Workflow::of_steps(vec![looped]), Script { checks, ..Script::default() });
+    let mut world = World::start(Workflow::of_steps(vec![looped]), Script { checks, ..Script::default() });
     world.play();
     let told = world.history.events.iter().find_map(|event| match &event.fact {
         Fact::Concluded(Conclusion::VerdictReached(verdict)) if verdict.decision == Decision::Complete => {

@@ -651,7 +651,7 @@ fn lost_errors(files: &[File]) -> Vec<Finding> {
 /// Maximum lines of a crate without tests, and of its longest file. A value may only fall, except for code that moves here
 /// from another crate and for longer names.
 const BOUNDS: &[(&str, usize, usize)] = &[
-    ("core", 14_340, 500),
+    ("core", 14_360, 500),
     ("store", 6_440, 840),
     ("store/sled", 3_230, 560),
     ("store/files", 2_360, 520),

@@ -410,32 +410,32 @@ mod tests {
     use unstuck_core::id::{CheckId, Digest, RunId};
     use unstuck_core::state::CallState;
     use unstuck_core::state::{ChildRunRecord, Feedback};
-    use unstuck_core::testing::{Behavior, Script, ScriptedWorld, finished_event, started_event, step};
+    use unstuck_core::testing::{Behavior, Script, World, finished_event, started_event, step};
     use unstuck_core::workflow::{Output, Subworkflow, Workflow};
 
     use super::*;
 
     /// Returns a run of `a`, and of `b` behind it.
-    fn chain() -> ScriptedWorld {
+    fn chain() -> World {
         chain_of(Script::default())
     }
 
-    fn chain_of(script: Script) -> ScriptedWorld {
+    fn chain_of(script: Script) -> World {
         let mut behind = step("b");
         behind.depends_on = vec![StepId::new("a")];
-        ScriptedWorld::start(Workflow::of_steps(vec![step("a"), behind]), script)
+        World::start(Workflow::of_steps(vec![step("a"), behind]), script)
     }
 
     fn due() -> TurnId {
         TurnId { step: StepId::new("a"), iteration: Iteration(1), attempt: Attempt(1) }
     }
 
-    fn begin(world: &mut ScriptedWorld) {
+    fn begin(world: &mut World) {
         let event = started_event(&world.state, &due(), false, CheckId::new("c-1"), Digest::sha256(b""));
         world.give(event).expect("it is due");
     }
 
-    fn stop(world: &mut ScriptedWorld) {
+    fn stop(world: &mut World) {
         let mut event = finished_event(&due(), false, &Behavior::Exits(0, String::new()), None);
         if let Observation::WorkerFinished(event) = &mut event {
             event.outcome.exit = Exit::Stopped;
@@ -444,7 +444,7 @@ mod tests {
     }
 
     /// Writes the views batch by batch and returns the statuses of both steps; `-` is for no file.
-    fn statuses(world: &ScriptedWorld) -> [String; 2] {
+    fn statuses(world: &World) -> [String; 2] {
         let folder = tempfile::tempdir().expect("a folder");
         let mut state = RunState::default();
         let mut rest = &world.history.events[..];
@@ -505,11 +505,11 @@ mod tests {
 
     #[test]
     fn step_without_any_work_has_no_attempts() {
-        let told = |world: &ScriptedWorld| -> Vec<[Value; 2]> {
+        let told = |world: &World| -> Vec<[Value; 2]> {
             let steps = world.state.steps().map(|(step, at)| meta(&world.state, step, at));
             steps.map(|meta| ["attempts", "attemptsTotal"].map(|key| meta[key].clone())).collect()
         };
-        let check = |world: &ScriptedWorld, expected: [u32; 2]| {
+        let check = |world: &World, expected: [u32; 2]| {
             assert_eq!(told(world), expected.map(|value| [json!(value), json!(value)]));
         };
         let mut world = chain();
@@ -541,7 +541,7 @@ mod tests {
         };
         let worker = Step { outputs: vec![output], ..step("w") };
         let parent = Step { work: StepKind::Subworkflow(child), ..step("p") };
-        let world = ScriptedWorld::start(Workflow::of_steps(vec![worker, parent]), Script::default());
+        let world = World::start(Workflow::of_steps(vec![worker, parent]), Script::default());
         let all: Vec<Vec<Value>> =
             world.state.steps().map(|(step, _)| artifacts(&world.state, step)).collect();
         let site = json!({"name": "site", "path": "out"});
@@ -581,7 +581,7 @@ mod tests {
             event_prefix: None,
         };
         let parent = Step { work: StepKind::Subworkflow(child), ..step("p") };
-        let world = ScriptedWorld::start(Workflow::of_steps(vec![parent]), Script::default());
+        let world = World::start(Workflow::of_steps(vec![parent]), Script::default());
         let (step, at) = world.state.steps().next().expect("a step");
         let told = subworkflow(&world.state, step, at);
         assert_eq!(told.get("workflowId"), None, "it has not ended: {told}");

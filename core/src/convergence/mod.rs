@@ -147,7 +147,9 @@ impl ConvergenceState {
     fn cause_of_nothing_new(&self) -> StallCause {
         match self.period {
             _ if self.unchanged >= self.not_new => StallCause::NoChange,
-            0 | 1 if self.names_failures => StallCause::SameFailures,
+            // With a threshold of 1, what is shown can be new.
+            0 if self.names_failures => StallCause::Diverging,
+            1 if self.names_failures => StallCause::SameFailures,
             0 | 1 => StallCause::NoReasons,
             period => StallCause::Cycle(period),
         }

@@ -1,8 +1,11 @@
-//! Strategies and a scripted world, so that you can property-test a policy of your own.
+//! Generators, given-when-then and a scripted world, so that you can test a policy of your own.
 //!
-//! [`workflows`] generates workflows, [`histories`] plays one against a scripted world and gives
-//! every event of it, [`events`] gives events that may be impossible where they stand, and [`scripts_of`] what the workers
-//! and checks of a workflow of yours may do. All of them need the feature `proptest`:
+//! - [`loops()`] generates runs of a step of yours, [`histories`] runs of any workflow, [`scripts_of`] what the workers and
+//!   checks of a workflow of yours may do, and [`events`] events that may be impossible where they stand.
+//! - [`given()`] tests single decisions.
+//! - [`World`] plays a [`Script`].
+//!
+//! The generators need the feature `proptest`, the rest the feature `testing`:
 //!
 //! ```toml
 //! [dev-dependencies]
@@ -17,22 +20,40 @@
 //! ```
 //! # #[cfg(feature = "proptest")] {
 //! use proptest::prelude::*;
-//! use unstuck_core::id::StepId;
-//! use unstuck_core::testing::{ScriptedWorld, script_worker, scripts_of, step};
-//! use unstuck_core::workflow::{CheckMethod, OnFailure, Step, WorkerKind, Workflow};
+//! use unstuck_core::testing::{fold, loops, script_worker, step};
+//! use unstuck_core::workflow::{CheckMethod, OnFailure, Step, WorkerKind};
 //!
 //! let check = CheckMethod::Exit(script_worker(WorkerKind::Custom, "cargo test"));
 //! let fix = Step { on_failure: OnFailure::Retry, max_retries: 2, ..step("fix").with_check(check, 5) };
-//! let policy = Workflow::of_steps(vec![fix]);
-//! proptest!(|(script in scripts_of(vec![StepId::from("fix")]))| {
-//!     let mut world = ScriptedWorld::start(policy.clone(), script);
-//!     world.play();
+//! proptest!(|(run in loops(fix))| {
 //!     // It ends, and within its bound.
-//!     prop_assert!(world.state.outcome().is_some());
-//!     let (_, fix) = world.state.step(&StepId::from("fix")).expect("it is in the policy");
+//!     let state = fold(&run.events);
+//!     prop_assert!(state.outcome().is_some());
+//!     let (_, fix) = state.step(&"fix".into()).expect("it is in the policy");
 //!     prop_assert!(fix.iteration().0 <= 5);
 //! });
 //! # }
+//! ```
+//!
+//! A single decision:
+//!
+//! ```
+//! use unstuck_core::event::{RunOutcome, StepEnd};
+//! use unstuck_core::evidence::Decision;
+//! use unstuck_core::testing::{
+//!     Findings, Work, check_finished, given, run_ended, script_worker, started, step, step_ended, verdict, worker_finished,
+//! };
+//! use unstuck_core::workflow::{CheckMethod, WorkerKind, Workflow};
+//!
+//! let check = CheckMethod::Exit(script_worker(WorkerKind::Custom, "cargo test"));
+//! let policy = Workflow::of_steps(vec![step("fix").with_check(check, 5)]);
+//! given([started(policy), worker_finished("fix", Work::to(1))])
+//!     .when(check_finished("fix", Findings::Passed))
+//!     .then([
+//!         verdict("fix", Decision::Complete),
+//!         step_ended("fix", StepEnd::Complete),
+//!         run_ended(RunOutcome::Complete),
+//!     ]);
 //! ```
 //!
 //! Any policy, generated:
@@ -52,7 +73,16 @@
 //! # }
 //! ```
 
+/// The examples of the page.
+#[cfg(all(doctest, feature = "proptest"))]
+#[doc = include_str!("../../../docs/testing.md")]
+mod page {}
+
 mod check_output;
+mod findings;
+mod given;
+#[cfg(feature = "proptest")]
+mod loops;
 #[cfg(feature = "proptest")]
 pub mod parts;
 #[cfg(feature = "proptest")]
@@ -60,10 +90,17 @@ mod strategies;
 mod world;
 
 pub use check_output::command_result;
+pub use findings::{Failed, Findings, failing};
+pub use given::{
+    Expected, Given, Happening, Then, check_finished, check_requested, given, run_ended, stage_raised,
+    started, step_ended, verdict, work_requested, worker_finished,
+};
 #[cfg(feature = "proptest")]
-pub use strategies::{events, histories, scripts, scripts_of, workflows};
+pub use loops::loops;
+#[cfg(feature = "proptest")]
+pub use strategies::{events, histories, scripts, scripts_of, steps, workflows};
 pub use world::{
-    Behavior, PlayedRun, Script, ScriptedWorld, finished_event, run_started, script_worker, snapshot,
+    Behavior, PlayedRun, Script, Work, World, finished_event, run_started, script_worker, snapshot,
     started_event, step,
 };
 

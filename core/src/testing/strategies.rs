@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::world::{
-    Behavior, PlayedRun, Script, ScriptedWorld, finished_event, script_worker, snapshot, step,
-};
+use super::loops::loops;
+use super::world::{Behavior, PlayedRun, Script, Work, World, finished_event, script_worker, snapshot, step};
 use crate::call_report::{Progress, Usage};
+use crate::completion::{Completion, OnValidatorFailure};
 use crate::effect::TurnId;
 use crate::event::{
     AnswerGiven, AttemptLost, CheckFinished, CheckRequested, CheckStarted, Conclusion, DecisionSource,
@@ -26,7 +26,7 @@ use crate::workflow::{
 
 /// Workflows of one to four steps with limits small enough to play them to their end.
 pub fn workflows() -> impl Strategy<Value = Workflow> {
-    let steps = vec(any_step(), 1..5);
+    let steps = vec(steps(), 1..5);
     let tokens = proptest::option::weighted(0.2, 1_u64..200);
     (steps, proptest::option::of(1_u32..4), vec(any::<bool>(), 16), 1_u64..30, tokens).prop_map(
         |(mut steps, concurrency, edges, minutes, tokens)| {
@@ -45,63 +45,92 @@ pub fn workflows() -> impl Strategy<Value = Workflow> {
     )
 }
 
-fn step_id(at: usize) -> StepId {
+pub(super) fn step_id(at: usize) -> StepId {
     StepId::new(format!("s{at}"))
 }
 
-fn any_step() -> impl Strategy<Value = Step> {
+/// Steps of every kind of check but conditions, with thresholds, stages and scopes.
+pub fn steps() -> impl Strategy<Value = Step> {
     let on_failure = prop_oneof![Just(OnFailure::Abort), Just(OnFailure::Retry), Just(OnFailure::Continue)];
     let on_exhausted = prop_oneof![Just(OnIterationsExhausted::Abort), Just(OnIterationsExhausted::Continue)];
-    (
-        0_u8..6,
-        1_u32..6,
-        0_u32..3,
-        on_failure,
-        on_exhausted,
-        any::<bool>(),
-        proptest::option::of(any_convergence()),
-    )
-        .prop_map(
-            |(check, max_iterations, max_retries, on_failure, on_exhausted, require_change, convergence)| {
-                let checker = |kind| script_worker(kind, "check it");
-                let plain = Step { max_retries, on_failure, on_exhausted, require_change, ..step("s") };
-                let looped = |by| Step {
-                    convergence: convergence.clone(),
-                    ..plain.clone().with_check(by, max_iterations)
-                };
-                match check {
-                    0 => plain.clone(),
-                    1 => looped(CheckMethod::Exit(checker(WorkerKind::Custom))),
-                    2 => looped(CheckMethod::Agent(checker(WorkerKind::Command))),
-                    3 => looped(CheckMethod::Claim),
-                    // With a baseline, which is a check before the first iteration.
-                    more => {
-                        let gate = if more == 4 { Gate::Pass } else { Gate::NoNewFailures };
-                        let command = CheckCommand { run: "check".to_owned(), gate, reports: Vec::new() };
-                        let mut step = looped(CheckMethod::Commands(vec![command]));
-                        if let Some(check) = &mut step.check {
-                            check.baseline = Baseline::Gate;
-                        }
-                        step
-                    }
-                }
-            },
-        )
+    let limits = (0_u32..3, 30_u64..180, any::<bool>());
+    let plain = (on_failure, on_exhausted, limits).prop_map(|(on_failure, on_exhausted, limits)| {
+        let (max_retries, minutes, require_change) = limits;
+        let timeout = Millis::from_secs(60 * minutes);
+        Step { on_failure, on_exhausted, max_retries, timeout, require_change, ..step("s") }
+    });
+    let convergence = proptest::option::of(any_convergence());
+    let completion = proptest::option::weighted(0.2, any_completion());
+    let looped = (plain.clone(), any_check(), 1_u32..40, convergence, completion).prop_map(
+        |(plain, by, max_iterations, convergence, completion)| {
+            let has_baseline = matches!(by, CheckMethod::Commands(_));
+            let mut step = Step { convergence, completion, ..plain.with_check(by, max_iterations) };
+            if let (Some(check), true) = (&mut step.check, has_baseline) {
+                check.baseline = Baseline::Gate;
+            }
+            step
+        },
+    );
+    prop_oneof![1 => plain, 5 => looped]
+}
+
+fn any_check() -> impl Strategy<Value = CheckMethod> {
+    let command = |gate| vec![CheckCommand { run: "check".to_owned(), gate, reports: Vec::new() }];
+    prop_oneof![
+        Just(CheckMethod::Exit(script_worker(WorkerKind::Custom, "check it"))),
+        Just(CheckMethod::Agent(script_worker(WorkerKind::Command, "check it"))),
+        Just(CheckMethod::Claim),
+        Just(CheckMethod::Commands(command(Gate::Pass))),
+        Just(CheckMethod::Commands(command(Gate::NoNewFailures))),
+    ]
+}
+
+/// Rules that end a step at a failure, or at one that comes back.
+fn any_completion() -> impl Strategy<Value = Completion> {
+    (any::<bool>(), 0_u32..4).prop_map(|(aborts, max_attempts)| {
+        let on_failure = if aborts { OnValidatorFailure::Abort } else { OnValidatorFailure::Retry };
+        Completion { on_failure, max_attempts, ..Completion::default() }
+    })
 }
 
 fn any_convergence() -> impl Strategy<Value = ConvergencePolicy> {
-    (1_u32..4, 1_u32..5, any::<bool>(), any::<bool>()).prop_map(
-        |(stall_threshold, max_stage, fail_on_max_stage, diagnoses)| ConvergencePolicy {
+    (1_u32..4, 1_u32..5, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        |(stall_threshold, max_stage, fail_on_max_stage, diagnoses, is_scoped)| ConvergencePolicy {
             stall_threshold,
             max_stage: Stage(max_stage),
             fail_on_max_stage,
+            allowed_paths: if is_scoped { vec!["src".to_owned()] } else { Vec::new() },
             diagnose_with: diagnoses.then(|| script_worker(WorkerKind::Command, "look for it")),
             ..ConvergencePolicy::default()
         },
     )
 }
 
-fn acts() -> impl Strategy<Value = Vec<Behavior>> {
+/// Acts of a worker: most of them work.
+fn work_acts() -> impl Strategy<Value = Vec<Behavior>> {
+    let work =
+        (0_u8..4, any::<Option<bool>>()).prop_map(|(content, changed)| Work { changed, ..Work::to(content) });
+    let act = prop_oneof![
+        12 => work.prop_map(|work| Behavior::Works(Box::new(work))),
+        3 => act(),
+    ];
+    (vec(act, 0..8), Just(Behavior::Exits(0, String::new()))).prop_map(|(mut acts, last)| {
+        acts.push(last);
+        acts
+    })
+}
+
+/// Acts of a check.
+fn check_acts() -> impl Strategy<Value = Vec<Behavior>> {
+    // The last act is repeated, so it must be one that lets a run end.
+    (vec(act(), 0..8), (0_i32..2)).prop_map(|(mut acts, code)| {
+        acts.push(Behavior::Exits(code, String::new()));
+        acts
+    })
+}
+
+/// An act that fits any process.
+fn act() -> impl Strategy<Value = Behavior> {
     let verdict = prop_oneof![
         3 => Just(r#"{"decision":"incomplete","check_id":"{id}","fingerprints":["a"]}"#),
         2 => Just(r#"{"decision":"incomplete","check_id":"{id}","fingerprints":["a","b"]}"#),
@@ -111,7 +140,7 @@ fn acts() -> impl Strategy<Value = Vec<Behavior>> {
         1 => Just(r#"{"decision":"incomplete","check_id":"11111111-2222-4333-8444-555555555555"}"#),
         1 => Just("who knows"),
     ];
-    let act = prop_oneof![
+    prop_oneof![
         4 => (0_i32..2).prop_map(|code| Behavior::Exits(code, String::new())),
         2 => (0_u8..3).prop_map(|which| Behavior::Exits(1, format!("not ok 1 - test {which}"))),
         8 => (0_i32..2, verdict).prop_map(|(code, text)| Behavior::Writes(code, text.to_owned())),
@@ -122,12 +151,7 @@ fn acts() -> impl Strategy<Value = Vec<Behavior>> {
         1 => Just(Behavior::IsMissing),
         1 => Just(Behavior::IsLost),
         1 => Just(Behavior::IsInterrupted),
-    ];
-    // The last act is repeated, so it must be one that lets a run end.
-    (vec(act, 0..8), (0_i32..2)).prop_map(|(mut acts, code)| {
-        acts.push(Behavior::Exits(code, String::new()));
-        acts
-    })
+    ]
 }
 
 /// Scripts for the steps of any generated workflow.
@@ -137,20 +161,22 @@ pub fn scripts() -> impl Strategy<Value = Script> {
 
 /// Scripts for the given steps: the acts of their workers and checks, one for each call.
 pub fn scripts_of(steps: Vec<StepId>) -> impl Strategy<Value = Script> {
-    let all = || {
-        let steps = steps.clone();
-        vec(acts(), steps.len()).prop_map(move |acts| steps.iter().cloned().zip(acts).collect())
-    };
-    (all(), all()).prop_map(|(work, checks): (BTreeMap<_, _>, BTreeMap<_, _>)| Script { work, checks })
+    let count = steps.len();
+    let of_steps =
+        move |acts: Vec<Vec<Behavior>>| steps.iter().cloned().zip(acts).collect::<BTreeMap<_, _>>();
+    (vec(work_acts(), count), vec(check_acts(), count))
+        .prop_map(move |(work, checks)| Script { work: of_steps(work), checks: of_steps(checks) })
 }
 
-/// Histories of generated workflows, played against generated scripts to the end of the run.
+/// Histories of generated workflows, played to the end of the run: two of three are [`loops`](super::loops()) of one
+/// step, the others are workflows of several steps against acts in any order.
 pub fn histories() -> impl Strategy<Value = PlayedRun> {
-    (workflows(), scripts()).prop_map(|(workflow, script)| {
-        let mut world = ScriptedWorld::start(workflow, script);
+    let of_workflow = (workflows(), scripts()).prop_map(|(workflow, script)| {
+        let mut world = World::start(workflow, script);
         world.play();
         world.history
-    })
+    });
+    prop_oneof![1 => of_workflow, 2 => steps().prop_flat_map(loops)]
 }
 
 /// Any sequence of events: each is well formed, few fit the state.
@@ -186,10 +212,10 @@ fn any_observation() -> impl Strategy<Value = Observation> {
         |TurnId { step, iteration, attempt }| AttemptLost { step, iteration, attempt, processes_ended: 0 };
     let id = || CheckId::new("0190a000-0000-7000-8000-000000000001");
     let prompt = || Blob { digest: Digest::sha256(b""), size: 0 };
-    let finished = (due(), any::<bool>(), acts(), proptest::option::of(0_u8..3)).prop_map(
-        move |(due, is_check, acts, work)| {
+    let finished = (due(), any::<bool>(), act(), proptest::option::of(0_u8..3)).prop_map(
+        move |(due, is_check, act, work)| {
             let seen = work.map(|work| Box::new(snapshot(work)));
-            match finished_event(&due, is_check, &acts[0], Some(&id())) {
+            match finished_event(&due, is_check, &act, Some(&id())) {
                 Observation::WorkerFinished(event) => {
                     Observation::WorkerFinished(WorkerFinished { snapshot: seen, ..event })
                 }

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::check_output::{command_result, compare};
-use crate::call_report::CallReport;
+use crate::call_report::{CallEnd, CallReport, Progress, Usage, UsagePeriod};
 use crate::decide::Rejection;
 use crate::effect::{Effect, TurnId};
 use crate::event::{
-    AttemptLost, Bytes, CheckFinished, CheckStarted, DecisionFile, Event, Exit, Observation, Outcome,
+    AttemptLost, Bytes, CheckFinished, CheckStarted, DecisionFile, Event, Exit, Fact, Observation, Outcome,
     RunInterrupted, RunResumed, RunStarted, WorkerFinished, WorkerStarted,
 };
-use crate::evidence::{CommandResult, Refusal};
+use crate::evidence::{CommandResult, Refusal, ValidatorResult};
 use crate::id::{Blob, CheckId, Digest, Millis, RunId, StepId, Timestamp};
+use crate::judge::scope::StepChanges;
 use crate::snapshot::Snapshot;
 use crate::state::{RunPhase, RunState, StepPhase};
 use crate::workflow::{
@@ -24,6 +25,12 @@ use crate::workflow::{
 pub enum Behavior {
     /// It exits with this code and prints this.
     Exits(i32, String),
+    /// It is a worker that exits with 0 and leaves this.
+    Works(Box<Work>),
+    /// It is a check whose commands, one after the other, show this.
+    Shows(Vec<CommandResult>),
+    /// It is a check whose validators report this.
+    Validates(Vec<ValidatorResult>),
     /// It is a check that is run twice: it fails and prints the first, then it exits with this code and prints the
     /// other.
     Twice(String, i32, String),
@@ -37,10 +44,65 @@ pub enum Behavior {
     Hangs,
     /// It cannot be started.
     IsMissing,
+    /// Something around it failed, such as an artifact, for this reason.
+    Breaks(String),
     /// The supervisor is killed while it runs; another one resumes.
     IsLost,
     /// A person interrupts the run while it runs, and resumes it.
     IsInterrupted,
+}
+
+/// Result of a worker's call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Whether it changed files; `None` if that is unknown.
+    pub changed: Option<bool>,
+    /// The workspace after it. It stays so until another worker leaves another one.
+    pub snapshot: Option<Snapshot>,
+    /// The files that differ since the start of the step.
+    pub files: Vec<String>,
+    /// Its decision file; `{id}` becomes the check id.
+    pub verdict: Option<String>,
+    /// The tokens that its client reports.
+    pub tokens: Option<u64>,
+    /// How long it works.
+    pub time: Millis,
+}
+
+impl Work {
+    /// Returns work that leaves this [`snapshot`] of the workspace.
+    pub fn to(content: u8) -> Self {
+        let files = vec!["src/a".to_owned()];
+        Self { changed: Some(true), snapshot: Some(snapshot(content)), files, ..Self::default() }
+    }
+
+    /// Returns work that changes nothing.
+    pub fn nothing() -> Self {
+        Self { changed: Some(false), ..Self::default() }
+    }
+
+    fn finished(&self, due: &TurnId, id: Option<&CheckId>) -> Observation {
+        let report = |tokens| {
+            let usage = Usage { input: tokens, scope: UsagePeriod::Call, ..Usage::default() };
+            let told = Progress::default().so_far("test");
+            CallReport { end: CallEnd::Done, trouble: None, usage: Some(usage), ..told }
+        };
+        let outcome =
+            Outcome { reading: self.tokens.map(report).map(Box::new), ..Outcome::from_exit(Exit::Code(0)) };
+        let file =
+            self.verdict.as_deref().map(|text| DecisionFile::Read(Bytes(with_id(text, id).into_bytes())));
+        let file = file.unwrap_or(DecisionFile::Refused(Refusal::Missing));
+        let Observation::WorkerFinished(event) = observation(due, false, outcome, file, id) else {
+            unreachable!("it is the end of a worker")
+        };
+        let drift = StepChanges { files: self.files.clone(), ..StepChanges::default() };
+        Observation::WorkerFinished(WorkerFinished {
+            changed: self.changed,
+            snapshot: self.snapshot.clone().map(Box::new),
+            drift: Some(Box::new(drift)),
+            ..event
+        })
+    }
 }
 
 /// Acts of the processes of each step in order; the last act is repeated.
@@ -50,6 +112,22 @@ pub struct Script {
     pub work: BTreeMap<StepId, Vec<Behavior>>,
     /// Acts of the checks.
     pub checks: BTreeMap<StepId, Vec<Behavior>>,
+}
+
+impl Script {
+    /// Adds the acts of the worker of a step.
+    #[must_use]
+    pub fn with_work(mut self, step: &str, acts: impl Into<Vec<Behavior>>) -> Self {
+        self.work.insert(StepId::from(step), acts.into());
+        self
+    }
+
+    /// Adds the acts of the check of a step.
+    #[must_use]
+    pub fn with_checks(mut self, step: &str, acts: impl Into<Vec<Behavior>>) -> Self {
+        self.checks.insert(StepId::from(step), acts.into());
+        self
+    }
 }
 
 /// A run that was played to its end.
@@ -62,7 +140,8 @@ pub struct PlayedRun {
 }
 
 /// Plays a run against a script.
-pub struct ScriptedWorld {
+#[derive(Debug)]
+pub struct World {
     /// State of the run.
     pub state: RunState,
     /// Recorded events.
@@ -76,28 +155,51 @@ pub struct ScriptedWorld {
     script: Script,
     now: Timestamp,
     checks_made: u64,
+    workspace: Option<Snapshot>,
 }
 
 /// Maximum batches of a played run: far beyond any limit of a generated workflow.
 const BATCHES_MAX: usize = 1_000_000;
 
-impl ScriptedWorld {
+impl World {
     /// Starts a run.
     pub fn start(workflow: Workflow, script: Script) -> Self {
-        let mut world = Self {
-            state: RunState::default(),
-            history: PlayedRun { events: Vec::new(), batches: Vec::new() },
-            worker_calls: BTreeMap::new(),
-            check_calls: BTreeMap::new(),
-            most_in_flight: 0,
-            script,
-            now: Timestamp(1_000_000),
-            checks_made: 0,
-        };
+        let mut world = Self::resume(Vec::new(), script);
         world
             .give(Observation::RunStarted(Box::new(run_started(workflow))))
             .expect("a new run can be started");
         world
+    }
+
+    /// Continues a run from its recorded events; each counts as a batch.
+    pub fn resume(events: Vec<Event>, script: Script) -> Self {
+        let mut world = Self {
+            state: RunState::of(&events),
+            now: events.last().map_or(Timestamp(1_000_000), |event| event.at),
+            history: PlayedRun { batches: vec![1; events.len()], events },
+            worker_calls: BTreeMap::new(),
+            check_calls: BTreeMap::new(),
+            most_in_flight: 0,
+            script,
+            checks_made: 0,
+            workspace: None,
+        };
+        world.history.events.clone().iter().for_each(|event| world.note_recorded(event));
+        world
+    }
+
+    /// Takes from a recorded event what the world knows besides the state: started processes, and the workspace.
+    pub(super) fn note_recorded(&mut self, event: &Event) {
+        match &event.fact {
+            Fact::Observed(Observation::WorkerStarted(_) | Observation::CheckStarted(_)) => {
+                self.checks_made += 1
+            }
+            Fact::Observed(
+                Observation::WorkerFinished(WorkerFinished { snapshot: Some(snapshot), .. })
+                | Observation::CheckFinished(CheckFinished { snapshot: Some(snapshot), .. }),
+            ) => self.workspace = Some((**snapshot).clone()),
+            _ => {}
+        }
     }
 
     /// Gives a command and records what is decided.
@@ -187,21 +289,55 @@ impl ScriptedWorld {
         match act {
             Behavior::IsLost => self.lose(),
             Behavior::IsInterrupted => self.interrupt(),
-            act => self.finish(due, is_check, &act),
+            // It may have ended together with another process.
+            _ if !self.state.step(&due.step).is_some_and(|(_, at)| at.phase.is_in_flight()) => {}
+            act => self.finish(due, is_check, &act).expect("what is in flight may finish"),
         }
     }
 
-    fn finish(&mut self, due: &TurnId, is_check: bool, act: &Behavior) {
-        let Some((_, at)) = self.state.step(&due.step) else { return };
-        let (StepPhase::Working(in_flight) | StepPhase::Checking(in_flight)) = &at.phase else { return };
-        let check_id = in_flight.check_id.clone();
+    /// Lets the worker or the check of a step end like this, and starts it before if it is due.
+    pub(super) fn let_finish(
+        &mut self,
+        step: &StepId,
+        is_check: bool,
+        act: &Behavior,
+    ) -> Result<(), Rejection> {
+        let is_due = |effect: &Effect| matches!(effect, Effect::Perform(turn, due) if due.step == *step && turn.is_check() == is_check);
+        if let Some(effect) = self.state.pending_effects().into_iter().find(is_due) {
+            self.begin(effect);
+        }
+        let (iteration, attempt) =
+            self.state.step(step).map(|(_, at)| (at.iteration(), at.attempt())).unwrap_or_default();
+        match act {
+            Behavior::IsLost => self.lose(),
+            Behavior::IsInterrupted => self.interrupt(),
+            act => return self.finish(&TurnId { step: step.clone(), iteration, attempt }, is_check, act),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, due: &TurnId, is_check: bool, act: &Behavior) -> Result<(), Rejection> {
+        let at = self.state.step(&due.step).map(|(_, at)| at);
+        let check_id = at.and_then(|at| id_in_flight(&at.phase));
+        let baseline = at.and_then(|at| at.evidence.baseline.clone());
         let mut event = finished_event(due, is_check, act, check_id.as_ref());
-        if let (Observation::CheckFinished(event), Some(baseline)) = (&mut event, &at.evidence.baseline) {
-            for (result, base) in event.commands.iter_mut().zip(&**baseline) {
+        if let Behavior::Works(work) = act {
+            self.now = self.now.after(work.time);
+            self.workspace = work.snapshot.clone().or(self.workspace.take());
+        }
+        match &mut event {
+            Observation::WorkerFinished(WorkerFinished { snapshot, .. })
+            | Observation::CheckFinished(CheckFinished { snapshot, .. }) => {
+                *snapshot = self.workspace.clone().map(Box::new);
+            }
+            _ => {}
+        }
+        if let (Observation::CheckFinished(event), Some(baseline)) = (&mut event, baseline) {
+            for (result, base) in event.commands.iter_mut().zip(&*baseline) {
                 compare(result, base);
             }
         }
-        self.give(event).expect("what is in flight may finish");
+        self.give(event)
     }
 
     /// The supervisor dies, and another one takes the run up.
@@ -311,7 +447,7 @@ pub fn started_event(
 
 /// Returns the observation that a process of the scripted world leaves.
 pub fn finished_event(due: &TurnId, is_check: bool, act: &Behavior, id: Option<&CheckId>) -> Observation {
-    let text = |text: &str| id.map_or_else(|| text.to_owned(), |id| text.replace("{id}", id.as_str()));
+    let text = |text: &str| with_id(text, id);
     let missing = DecisionFile::Refused(Refusal::Missing);
     let (outcome, file) = match act {
         Behavior::Exits(code, answer) | Behavior::Twice(_, code, answer) => {
@@ -323,6 +459,18 @@ pub fn finished_event(due: &TurnId, is_check: bool, act: &Behavior, id: Option<&
         Behavior::Tells(code, reading) => {
             (Outcome { reading: Some(reading.clone()), ..Outcome::from_exit(Exit::Code(*code)) }, missing)
         }
+        Behavior::Works(work) => return work.finished(due, id),
+        Behavior::Shows(results) => {
+            let exit = results
+                .iter()
+                .find(|result| !result.passed())
+                .map_or(Exit::Code(0), |failed| failed.exit.clone());
+            (Outcome::from_exit(exit), missing)
+        }
+        Behavior::Validates(_) => (Outcome::from_exit(Exit::Code(0)), missing),
+        Behavior::Breaks(why) => {
+            (Outcome { fatal: Some(why.clone()), ..Outcome::from_exit(Exit::Code(0)) }, missing)
+        }
         Behavior::Dies(signal) => (Outcome::from_exit(Exit::Signal(*signal)), missing),
         Behavior::Hangs => (Outcome::from_exit(Exit::TimedOut), missing),
         Behavior::IsMissing => {
@@ -331,13 +479,21 @@ pub fn finished_event(due: &TurnId, is_check: bool, act: &Behavior, id: Option<&
         Behavior::IsLost | Behavior::IsInterrupted => (Outcome::from_exit(Exit::Stopped), missing),
     };
     let mut observation = observation(due, is_check, outcome, file, id);
-    if let (Behavior::Twice(before, ..), Observation::CheckFinished(event)) = (act, &mut observation) {
-        event
+    let Observation::CheckFinished(event) = &mut observation else { return observation };
+    match act {
+        Behavior::Twice(before, ..) => event
             .commands
             .iter_mut()
-            .for_each(|now| mark_flaky(&command_result("check", &Exit::Code(1), before), now));
+            .for_each(|now| mark_flaky(&command_result("check", &Exit::Code(1), before), now)),
+        Behavior::Shows(results) => event.commands.clone_from(results),
+        Behavior::Validates(results) => event.validators.clone_from(results),
+        _ => {}
     }
     observation
+}
+
+fn with_id(text: &str, id: Option<&CheckId>) -> String {
+    id.map_or_else(|| text.to_owned(), |id| text.replace("{id}", id.as_str()))
 }
 
 /// Merges the result of a command with its result right before.

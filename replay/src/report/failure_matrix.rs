@@ -222,7 +222,7 @@ impl CheckRun {
 
 #[cfg(test)]
 mod tests {
-    use unstuck_core::testing::{Behavior, Script, ScriptedWorld, step};
+    use unstuck_core::testing::{Behavior, Script, World, step};
     use unstuck_core::workflow::{Baseline, CheckCommand, CheckMethod, Gate, Workflow};
 
     use super::*;
@@ -239,7 +239,7 @@ mod tests {
         }
         let checks = BTreeMap::from([(StepId::from("a"), runs.iter().map(|run| act(run)).collect())]);
         let mut world =
-            ScriptedWorld::start(Workflow::of_steps(vec![looped]), Script { checks, ..Script::default() });
+            World::start(Workflow::of_steps(vec![looped]), Script { checks, ..Script::default() });
         world.play();
         let matrix = FailureMatrix::from_events(&StepId::from("a"), &world.history.events);
         assert_eq!(matrix.columns.len(), runs.len(), "every check run has a column");

@@ -111,7 +111,7 @@ impl Spans<'_> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use unstuck_core::testing::{Behavior, Script, ScriptedWorld, step};
+    use unstuck_core::testing::{Behavior, Script, World, step};
     use unstuck_core::workflow::{CheckCommand, CheckMethod, Gate, Workflow};
 
     use super::*;
@@ -123,7 +123,7 @@ mod tests {
         let script = |acts: Vec<Behavior>| BTreeMap::from([(StepId::from("a"), acts)]);
         let passes = Behavior::Exits(0, String::new());
         let script = Script { work: script(work.to_vec()), checks: script(vec![passes]) };
-        let mut world = ScriptedWorld::start(Workflow::of_steps(vec![step]), script);
+        let mut world = World::start(Workflow::of_steps(vec![step]), script);
         world.play();
         let spans = from_events(&StepId::from("a"), &world.history.events);
         for pair in spans.windows(2) {

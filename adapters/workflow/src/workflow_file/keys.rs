@@ -202,12 +202,12 @@ pub static COMMAND: KeyContext = KeyContext { title: "an entry of completion_che
 /// Keys of convergence.
 pub static CONVERGENCE: KeyContext = KeyContext { title: "convergence", definition: "convergence", format: &WORKFLOWS, is_inert: false, keys: &[
     optional("enabled", KeyType::Flag, "`false`", "Nothing of this happens without it."),
-    optional("stall_threshold", KeyType::Whole(1), "2", "Iterations without progress that raise the stage."),
+    optional("stall_threshold", KeyType::Whole(1), "2", "Iterations without progress that raise the stage. With 1, each iteration that improves nothing does."),
     optional(
         "max_stage",
         KeyType::Whole(1),
         "3",
-        "The highest stage. Stage 1 is normal work, 2 and above ask for a minimal fix.",
+        "The highest stage. Stage 1 is normal work, 2 and above ask for a minimal fix. With 1, the first stall ends the step, unless `fail_on_max_stage` is `false`.",
     ),
     optional(
         "fail_on_max_stage",
