@@ -37,6 +37,8 @@ pub struct WhatIf {
     pub not_looked_at: Option<String>,
     /// How the run would have ended, if known.
     pub outcome: Option<RunOutcome>,
+    /// The last recorded event when it would have ended.
+    pub outcome_at: Option<Seq>,
     /// How it did end.
     pub recorded_outcome: Option<RunOutcome>,
 }
@@ -59,6 +61,7 @@ pub fn what_if<E: From<OverrideError>>(
     let mut until = Seq(0);
     let mut evidence_ends = None;
     let mut asked_otherwise = None;
+    let mut outcome_at = None;
     for batch in Batches::new(events) {
         let batch = batch?;
         let asks_otherwise = asked_otherwise.is_none()
@@ -96,6 +99,7 @@ pub fn what_if<E: From<OverrideError>>(
             Ok(events) => {
                 other = events.iter().fold(other, RunState::evolve);
                 until = batch.events.last().map_or(until, |event| event.seq);
+                outcome_at = other.outcome().map(|_| outcome_at.unwrap_or(until));
             }
             Err(why) => {
                 let why = match why {
@@ -123,6 +127,7 @@ pub fn what_if<E: From<OverrideError>>(
         asked_otherwise,
         not_looked_at: not_looked_at(&recorded, &other),
         outcome,
+        outcome_at,
         recorded_outcome,
     })
 }

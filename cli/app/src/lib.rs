@@ -10,7 +10,8 @@
 //!   [`worktrees`].
 //! - [`start`] makes a new run ready to be driven, from one of the [`workflows`] or a [`goal`]. [`drive`] drives it to
 //!   its end, [`notify`] sends the end, [`resume`] makes a stopped run ready to be driven.
-//! - After a run: [`report`], [`diff`], [`undo`], [`verify`], [`transfer`] (export and import), [`gc`]. [`doctor`] examines
+//! - After a run: [`report`], [`diff`], [`undo`], [`verify`], [`transfer`] (export and import), [`regression_test`],
+//!   [`replay`], [`gc`]. [`doctor`] examines
 //!   a machine and a project. [`probe`] tries one part of a run.
 //! - [`error`] and [`launch_errors`]: errors with the next command. [`person`]: notes and questions meanwhile.
 //!
@@ -49,6 +50,7 @@ pub mod preflight;
 pub mod probe;
 pub mod project;
 pub mod project_location;
+pub mod regression_test;
 pub mod replay;
 pub mod report;
 pub mod resume;

@@ -4,9 +4,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use unstuck_app::error::hint_for;
+use unstuck_app::regression_test;
 use unstuck_app::run_handle::RunHandle;
 use unstuck_app::transfer::LogExport;
 use unstuck_core::id::Seq;
+use unstuck_core::text::shell::quote_word;
 use unstuck_files::output_file::{Existing, OutputFile};
 
 use crate::args::GlobalArgs;
@@ -23,6 +25,9 @@ pub struct Args {
     /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write the run and a test of its end to this folder.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "salvage"])]
+    test: Option<PathBuf>,
     /// Write what is good of a damaged log, and succeed.
     #[arg(long)]
     salvage: bool,
@@ -32,6 +37,16 @@ pub struct Args {
 pub fn export(global: &GlobalArgs, args: &Args) -> Result {
     let project = global.project()?;
     let found = project.find(&args.run.run)?;
+    if let Some(folder) = &args.test {
+        let short = found.short().to_owned();
+        let test = regression_test::write(&project, found, folder)?;
+        println!("wrote a test of run {short} to {}; it expects {}", folder.display(), test.end);
+        if let Some(recorded) = test.recorded {
+            println!("note: the run ended as {}; this version decides otherwise", recorded.as_str());
+        }
+        println!("next: sh -- {}", quote_word(&test.script.display().to_string()));
+        return Ok(exit::OK);
+    }
     let export = LogExport::new(&project, &found, args.salvage)?;
     let mut out = open(args)?;
     let written = export.write(out.writer())?;

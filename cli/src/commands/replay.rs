@@ -1,8 +1,10 @@
 //! `unstuck replay`: decides a recorded run again, and compares.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
+use std::path::PathBuf;
 
-use unstuck_app::run_handle::RunHandle;
+use clap_complete::engine::ArgValueCompleter;
+use unstuck_app::replay::{ExpectedEnd, RecordedRun};
 use unstuck_app::{replay, run_revision};
 use unstuck_core::id::Seq;
 use unstuck_core::state::StepPhase;
@@ -10,18 +12,20 @@ use unstuck_core::{Conclusion, Event, RunState};
 use unstuck_replay::{DecisionMismatch, DeterminismReport, RecomputedBatch, WhatIf};
 
 use crate::args::GlobalArgs;
+use crate::completion_values::complete_run;
 use crate::error::Result;
 use crate::invocation::UNSTUCK;
-use crate::run_args::RunArg;
 use crate::{exit, format};
 
 /// Arguments of `unstuck replay`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: unstuck replay @last --what-if steps.implement.max_iterations=3")]
+#[command(after_help = "Examples:\n  \
+    unstuck replay @last --what-if steps.implement.max_iterations=3\n  \
+    unstuck replay run.jsonl --expect stuck@48")]
 pub struct Args {
-    /// The run.
-    #[command(flatten)]
-    run: RunArg,
+    /// The run: its id, the beginning of it, @last, or an exported file.
+    #[arg(value_name = "RUN|FILE.jsonl", default_value = "@last", add = ArgValueCompleter::new(complete_run))]
+    run: String,
     /// Stop after this event, and show where the run stood.
     #[arg(long, value_name = "EVENT")]
     to: Option<u64>,
@@ -35,6 +39,11 @@ pub struct Args {
     /// that. What conditions found stays as it was recorded.
     #[arg(long = "reparse", alias = "read-again", conflicts_with_all = ["to", "step"])]
     read_again: bool,
+    /// Exit with 1 unless the run ends like this when it is decided again: an outcome, an event, or both.
+    ///
+    /// Outcomes: complete, not-complete, stuck, blocked, out-of-iterations, out-of-time, out-of-money, failed, interrupted.
+    #[arg(long, value_name = "END", conflicts_with_all = ["to", "step"])]
+    expect: Option<ExpectedEnd>,
     /// Print JSON.
     #[arg(long, conflicts_with = "step")]
     json: bool,
@@ -42,34 +51,37 @@ pub struct Args {
 
 /// Replays the run.
 pub fn replay(global: &GlobalArgs, args: &Args) -> Result {
-    let project = global.project()?;
-    let found = project.find(&args.run.run)?;
+    let found = if RecordedRun::is_file(&args.run) {
+        RecordedRun::Exported(PathBuf::from(&args.run))
+    } else {
+        RecordedRun::Kept(global.project()?.find(&args.run)?)
+    };
     if args.step {
         return step(&found, args.to.map(Seq));
     }
-    if !args.what_if.is_empty() || args.read_again {
+    if !args.what_if.is_empty() || args.read_again || args.expect.is_some() {
         return what_if(&found, args);
     }
     let recheck = replay::recheck(&found, args.to.map(Seq))?;
     if args.json {
         crate::output::print_json(&serde_json::json!({
-            "run": found.entry.run, "events": recheck.events, "decisions": recheck.decisions,
+            "run": run_of(&found), "events": recheck.events, "decisions": recheck.decisions,
             "first_difference": recheck.first_difference, "state": recheck.state,
         }));
     } else {
         println!(
             "run {}: {} folded, the chain is unbroken",
-            found.short(),
+            found.name(),
             format::count(recheck.events, "event")
         );
-        print_comparison(&recheck, found.short());
+        print_comparison(&recheck, |at| found.command_to_show(at));
         print_state(&recheck.state);
     }
     Ok(if recheck.first_difference.is_none() { exit::OK } else { exit::DIFFERENT })
 }
 
 /// Says whether decisions are the same today.
-pub fn print_comparison(recheck: &DeterminismReport, short: &str) {
+pub fn print_comparison(recheck: &DeterminismReport, show: impl Fn(Seq) -> String) {
     match &recheck.first_difference {
         None => {
             println!("{} taken again: all the same", format::count(recheck.decisions, "decision"))
@@ -77,7 +89,7 @@ pub fn print_comparison(recheck: &DeterminismReport, short: &str) {
         Some(difference) => {
             println!("the decision about event {} would be another one today", difference.at);
             print_difference(difference);
-            println!("next: {UNSTUCK} events {short} --from {}", difference.at);
+            println!("next: {UNSTUCK} {}", show(difference.at));
         }
     }
 }
@@ -124,7 +136,7 @@ fn print_state(state: &RunState) {
 }
 
 /// Goes through the run one batch at a time.
-fn step(found: &RunHandle, to: Option<Seq>) -> Result {
+fn step(found: &RecordedRun, to: Option<Seq>) -> Result {
     let (mut state, mut known) = (RunState::default(), Seq(0));
     for batch in replay::batches(found)? {
         let batch = batch?;
@@ -140,7 +152,7 @@ fn step(found: &RunHandle, to: Option<Seq>) -> Result {
         }
         known = last;
     }
-    to.map_or(Ok(exit::OK), |to| Err(run_revision::no_event(found.short(), known, to)))
+    to.map_or(Ok(exit::OK), |to| Err(found.no_event(known, to)))
 }
 
 /// Waits for Enter if standard input is a terminal.
@@ -153,22 +165,39 @@ fn go_on() -> bool {
     io::stdin().lock().read_line(&mut line).is_ok_and(|read| read > 0) && line.trim() != "q"
 }
 
-fn what_if(found: &RunHandle, args: &Args) -> Result {
+fn what_if(found: &RecordedRun, args: &Args) -> Result {
     let changes = &args.what_if;
     let answer = replay::what_if(found, changes, args.read_again)?;
     if args.json {
         crate::output::print_json(
-            &serde_json::json!({ "run": found.entry.run, "what_if": changes, "answer": answer }),
+            &serde_json::json!({ "run": run_of(found), "what_if": changes, "answer": answer }),
         );
     } else {
         let again = args.read_again.then(|| "what failed read again".to_owned());
         print_answer(&answer, &changes.iter().cloned().chain(again).collect::<Vec<_>>());
     }
-    Ok(exit::OK)
+    let Some(expected) = &args.expect else { return Ok(exit::OK) };
+    let is_met = expected.is_met(&answer);
+    if !is_met {
+        let end =
+            ExpectedEnd::from_answer(&answer).map_or_else(|| "not known".to_owned(), |end| end.to_string());
+        eprintln!("expected {expected}, but the end is {end}");
+    }
+    Ok(if is_met { exit::OK } else { exit::DIFFERENT })
+}
+
+/// Returns the run for JSON: its id, or the file.
+fn run_of(found: &RecordedRun) -> String {
+    match found {
+        RecordedRun::Kept(found) => found.entry.run.to_string(),
+        RecordedRun::Exported(_) => found.name(),
+    }
 }
 
 fn print_answer(answer: &WhatIf, changes: &[String]) {
-    println!("with {}:", changes.join(", "));
+    if !changes.is_empty() {
+        println!("with {}:", changes.join(", "));
+    }
     match &answer.first_difference {
         None => println!("every decision would have been the same"),
         Some(difference) => {

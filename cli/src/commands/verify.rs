@@ -58,7 +58,7 @@ pub fn verify(global: &GlobalArgs, args: &Args) -> Result {
             );
         }
         print_snapshots(&kept);
-        replay::print_comparison(&recheck, found.short());
+        replay::print_comparison(&recheck, |at| format!("events {} --from {at}", found.short()));
     }
     if let Some(error) = kept.damaged {
         return Err(error);

@@ -8,6 +8,7 @@ mod beginning;
 mod clients;
 mod completion;
 mod convergence;
+mod debugging;
 mod import;
 mod limits;
 #[path = "../../src/model_stub/mod.rs"]
