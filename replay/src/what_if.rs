@@ -117,7 +117,7 @@ pub fn what_if<E: From<OverrideError>>(
         }
     }
     if evidence_ends.is_none() && other.outcome().is_none() && recorded.outcome().is_some() {
-        evidence_ends = Some("the run would have gone on, with work that was never done".to_owned());
+        evidence_ends = Some("the run would have continued, with work that was never done".to_owned());
     }
     let (outcome, recorded_outcome) = (other.outcome(), recorded.outcome());
     Ok(WhatIf {

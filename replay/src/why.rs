@@ -1,9 +1,11 @@
 //! The chain of evidence for an end, or for the latest decision.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
-use unstuck_core::id::{Blob, Seq, StepId, Timestamp};
+use unstuck_core::event::StageRaised;
+use unstuck_core::evidence::Decision;
+use unstuck_core::id::{Blob, Digest, Seq, StepId, Timestamp};
 use unstuck_core::{Conclusion, Event, Fact, Observation};
 
 use crate::describe::{describe, kind};
@@ -17,6 +19,23 @@ pub struct EvidenceChain {
     pub prompt: Option<Prompt>,
     /// The event with which the run went on afterwards; `None` if it did not.
     pub went_on: Option<Seq>,
+    /// The rule by which the loop was stuck; `None` if the decision does not rest on it.
+    pub stall: Option<StallRule>,
+}
+
+/// The rule by which a loop was stuck.
+#[derive(Clone, Debug, Serialize)]
+pub struct StallRule {
+    /// The step.
+    pub step: StepId,
+    /// Digest of the last set of failures or reasons, or of the workspace.
+    pub key: Option<Digest>,
+    /// So many iterations in a row showed nothing new, or nothing better.
+    pub count: u32,
+    /// The threshold of the step: `stall_threshold`.
+    pub threshold: u32,
+    /// The workflow file; `None` for a run without one.
+    pub file: Option<String>,
 }
 
 /// A prompt that followed from a decision.
@@ -72,11 +91,46 @@ pub fn evidence_chain_at(events: &[Event], seq: Seq) -> Option<EvidenceChain> {
 }
 
 fn chain(events: &[Event], top: &Event) -> EvidenceChain {
-    let by_seq: BTreeMap<Seq, &Event> = events.iter().map(|event| (event.seq, event)).collect();
     let mut links = Vec::new();
     let mut seen = BTreeSet::new();
-    follow(top, 0, &by_seq, &mut seen, &mut links);
-    EvidenceChain { links, prompt: prompt_after(events, top), went_on: None }
+    follow(top, 0, events, &mut seen, &mut links);
+    let raised = events.iter().filter(|event| seen.contains(&event.seq)).find_map(stage_raised);
+    let stall = raised.and_then(|raised| stall_rule(events, raised));
+    EvidenceChain { links, prompt: prompt_after(events, top), went_on: None, stall }
+}
+
+fn stage_raised(event: &Event) -> Option<&StageRaised> {
+    match &event.fact {
+        Fact::Concluded(Conclusion::StageRaised(raised)) => Some(raised),
+        _ => None,
+    }
+}
+
+fn stall_rule(events: &[Event], raised: &StageRaised) -> Option<StallRule> {
+    let started = events.iter().find_map(|event| match &event.fact {
+        Fact::Observed(Observation::RunStarted(started)) => Some(started),
+        _ => None,
+    })?;
+    let step = started.workflow.steps.iter().find(|step| step.id == raised.step)?;
+    let threshold = step.convergence.as_ref()?.stall_threshold;
+    let StageRaised { step, key, count, .. } = raised.clone();
+    Some(StallRule { step, key, count, threshold, file: started.workflow_file.clone() })
+}
+
+/// Returns the verdicts that a raised stage counts, and itself comes from.
+fn counted_verdicts(events: &[Event], at: Seq, raised: &StageRaised) -> Vec<Seq> {
+    let is_counted = |event: &&Event| match &event.fact {
+        Fact::Concluded(Conclusion::VerdictReached(verdict)) => {
+            let is_incomplete = verdict.decision == Decision::Incomplete && verdict.parse_failures == 0;
+            event.seq < at && verdict.step == raised.step && is_incomplete
+        }
+        _ => false,
+    };
+    let count = usize::try_from(raised.count).unwrap_or(usize::MAX);
+    let mut verdicts: Vec<Seq> =
+        events.iter().rev().filter(is_counted).take(count).map(|event| event.seq).collect();
+    verdicts.reverse();
+    verdicts
 }
 
 /// Returns what the worker of the same step was asked after a verdict.
@@ -103,14 +157,14 @@ fn is_decision(event: &Event, step: Option<&StepId>) -> bool {
 fn follow(
     event: &Event,
     depth: usize,
-    all: &BTreeMap<Seq, &Event>,
+    all: &[Event],
     seen: &mut BTreeSet<Seq>,
     links: &mut Vec<EvidenceLink>,
 ) {
     if !seen.insert(event.seq) {
         return;
     }
-    let evidence = evidence(event);
+    let evidence = evidence(event, all);
     links.push(EvidenceLink {
         depth,
         seq: event.seq,
@@ -120,23 +174,28 @@ fn follow(
         evidence: evidence.clone(),
     });
     for seq in evidence {
-        if let Some(event) = all.get(&seq) {
+        if let Some(event) = find(all, seq) {
             follow(event, depth + 1, all, seen, links);
         }
     }
 }
 
-fn evidence(event: &Event) -> Vec<Seq> {
+/// Returns the event with this number. Events are in order.
+fn find(events: &[Event], seq: Seq) -> Option<&Event> {
+    events.binary_search_by_key(&seq, |event| event.seq).ok().map(|at| &events[at])
+}
+
+fn evidence(event: &Event, all: &[Event]) -> Vec<Seq> {
     let Fact::Concluded(conclusion) = &event.fact else { return Vec::new() };
     match conclusion {
         Conclusion::RunEnded(e) => e.evidence.clone(),
         Conclusion::RunStopping(e) => e.evidence.clone(),
         Conclusion::StepEnded(e) => e.evidence.clone(),
         Conclusion::VerdictReached(e) => e.evidence.clone(),
+        Conclusion::StageRaised(e) => counted_verdicts(all, event.seq, e),
         Conclusion::WorkRequested(_)
         | Conclusion::CheckRequested(_)
         | Conclusion::WaitRequested(_)
-        | Conclusion::StageRaised(_)
         | Conclusion::FallbackTaken(_) => {
             // The evidence is the event before it in its batch.
             vec![Seq(event.seq.0.saturating_sub(1))]

@@ -663,8 +663,8 @@ const BOUNDS: &[(&str, usize, usize)] = &[
     ("adapters/workspace", 11_280, 540),
     ("adapters/evidence", 3_180, 510),
     ("runner", 7_030, 820),
-    ("replay", 4_320, 430),
-    ("cli", 7_700, 480),
+    ("replay", 4_380, 430),
+    ("cli", 7_720, 480),
     ("cli/app", 9_150, 660),
 ];
 

@@ -39,9 +39,7 @@ pub struct Args {
     /// that. What conditions found stays as it was recorded.
     #[arg(long = "reparse", alias = "read-again", conflicts_with_all = ["to", "step"])]
     read_again: bool,
-    /// Exit with 1 unless the run ends like this when it is decided again: an outcome, an event, or both.
-    ///
-    /// Outcomes: complete, not-complete, stuck, blocked, out-of-iterations, out-of-time, out-of-money, failed, interrupted.
+    /// Exit with 1 unless it ends like this when it is decided again, such as complete, out-of-time or stuck@48.
     #[arg(long, value_name = "END", conflicts_with_all = ["to", "step"])]
     expect: Option<ExpectedEnd>,
     /// Print JSON.

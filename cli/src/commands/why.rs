@@ -3,7 +3,7 @@
 use clap_complete::engine::ArgValueCompleter;
 use unstuck_app::run_revision;
 use unstuck_core::id::Seq;
-use unstuck_replay::{EvidenceChain, Prompt};
+use unstuck_replay::{EvidenceChain, Prompt, StallRule};
 
 use crate::args::GlobalArgs;
 use crate::completion_values;
@@ -52,11 +52,32 @@ pub fn why(global: &GlobalArgs, args: &Args) -> Result {
         if let Some(seq) = why.went_on {
             println!("the run went on after it (event {seq})");
         }
-        println!("\nnext: {UNSTUCK} events {0}    {UNSTUCK} replay {0} --step", found.short());
+        let short = found.short();
+        match &why.stall {
+            None => println!("\nnext: {UNSTUCK} events {short}    {UNSTUCK} replay {short} --step"),
+            Some(rule) => println!("{}", question(rule, short)),
+        }
     } else {
         println!("nothing has been decided yet\n\nnext: {UNSTUCK} events {}", found.short());
     }
     Ok(exit::OK)
+}
+
+/// Names the rule of a stall, and the command that tries another threshold.
+fn question(rule: &StallRule, short: &str) -> String {
+    let StallRule { step, key, count, threshold, file } = rule;
+    let (what, times) = if count > threshold { ("better", "3 x ") } else { ("new", "") };
+    let origin = file.as_deref().unwrap_or("a run without a file");
+    let key = key.map(|key| format!("; key {}", &key.to_string()[..12])).unwrap_or_default();
+    let line = format!(
+        "rule: nothing {what} {count} times in a row = {times}stall_threshold of {step}, {threshold} in {origin}{key}"
+    );
+    let line = format::wrap(&line, format::width(), 6);
+    let next = format!(
+        "{UNSTUCK} replay {short} --what-if steps.{step}.convergence.stall_threshold={}",
+        threshold + 1
+    );
+    format!("{line}\n\nnext: {next}")
 }
 
 /// Says what the worker was asked because of the decision.

@@ -805,7 +805,7 @@ fn another_policy_for_conditions_gives_a_recorded_run_another_end() {
         ),
         (
             "registry_step.onFailure.maxAttempts=4",
-            &["the run would have gone on", "end: recorded NOT COMPLETE, then not known"],
+            &["the run would have continued", "end: recorded NOT COMPLETE, then not known"],
         ),
         ("registry_step.onFailure.action=abort", &["would have ended here", "then NOT COMPLETE"]),
         ("registry_step.onFailure.action=skip", &["then COMPLETE"]),
