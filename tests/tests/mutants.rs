@@ -42,8 +42,10 @@ const FAULTS: [Fault; 10] = [
     Fault("a number improves without end", MEASURES, "now < best && self.gains < GAINS_MAX", "now < best"),
 ];
 
-/// Copies the core with all faults, and its properties of convergence.
+/// Copies the core with all faults, and its properties of convergence. What it is compiled with stays there.
 fn plant(into: &Path) {
+    let _nothing_before = fs::remove_dir_all(into.join("core"));
+    fs::create_dir_all(into).unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let copied = Command::new("cp").arg("-r").arg(root.join("core")).arg(into).status().unwrap();
     assert!(copied.success());
@@ -93,12 +95,12 @@ fn properties(folder: &Path, fault: Option<usize>) -> Output {
 
 #[test]
 fn each_fault_in_the_rules_breaks_a_public_property() {
-    let folder = tempfile::tempdir().unwrap();
-    plant(folder.path());
-    let sound = properties(folder.path(), None);
+    let folder = &Path::new(env!("CARGO_TARGET_TMPDIR")).join("mutants");
+    plant(folder);
+    let sound = properties(folder, None);
     assert!(sound.status.success(), "{}", String::from_utf8_lossy(&sound.stderr));
     let is_noticed = |fault: usize| {
-        let output = properties(folder.path(), Some(fault));
+        let output = properties(folder, Some(fault));
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(told.contains("test result: "), "the properties were not run: {output:?}");
         told.contains("test result: FAILED")
