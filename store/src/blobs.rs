@@ -154,6 +154,19 @@ pub struct MemoryBlobs {
     blobs: Arc<Mutex<HashMap<Digest, Arc<[u8]>>>>,
 }
 
+#[cfg(feature = "testing")]
+impl MemoryBlobs {
+    /// Changes a byte of a blob, for tests of readers.
+    pub fn damage(&self, blob: &Blob) {
+        let mut blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(content) = blobs.get_mut(&blob.digest) {
+            let mut bytes = content.to_vec();
+            bytes[0] ^= 1;
+            *content = Arc::from(bytes);
+        }
+    }
+}
+
 impl BlobStore for MemoryBlobs {
     fn writer(&self) -> io::Result<Box<dyn BlobWriter>> {
         Ok(Box::new(MemoryWriter { content: Vec::new(), blobs: self.clone() }))

@@ -27,7 +27,8 @@
 //! - Format: [`record`] (the header of a record), [`chain`] (hash chain), [`wire`] (stored types and upcasters).
 //! - `events.jsonl`: [`mirror`], [`json_line`](mod@json_line), [`line_reader`], `text_cursor`; [`transfer`] writes exports.
 //! - Folders: [`run_dir`] (the files of a run that are the same for every engine), [`state_dir`], [`store_url`].
-//! - For engines: [`group_commit`] (concurrent appends share a flush), [`blob_errors`] (blobs that could not be stored). For tests: `fault_injection`.
+//! - For engines: [`group_commit`] (concurrent appends share a flush), [`blob_errors`] (blobs that could not be stored). For tests of engines: `testing` (the conformance suite) and
+//!   `fault_injection`.
 //!
 //! Assumptions about the disk: data stays once `fdatasync` or `fsync` has returned, a `rename` within a directory is
 //! atomic, and everything else may be lost or damaged. Damage is detected by a hash chain over all records, not by the
@@ -49,6 +50,8 @@ pub mod run_log;
 pub mod state_dir;
 pub mod store;
 pub mod store_url;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod transfer;
 pub mod wire;
 

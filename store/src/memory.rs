@@ -48,6 +48,16 @@ impl MemoryStore {
         Self { epoch, ..self.clone() }
     }
 
+    /// Changes a byte of an event, for tests of readers.
+    #[cfg(feature = "testing")]
+    pub fn damage(&self, seq: Seq) {
+        let at = usize::try_from(seq.0 - 1).expect("a small number");
+        let record = &mut self.lock().records[at];
+        let mut bytes = record.to_vec();
+        *bytes.last_mut().expect("a record has bytes") ^= 1;
+        *record = Arc::from(bytes);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }

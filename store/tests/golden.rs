@@ -6,8 +6,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
@@ -16,6 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use unstuck_core::event::Fact;
+use unstuck_store::testing::facts;
 use unstuck_store::wire::{self, EventType, SchemaVersion, v1, v2, v3};
 
 fn golden(version: u16) -> PathBuf {
@@ -53,13 +52,13 @@ fn by_type(facts: Vec<Fact>) -> BTreeMap<EventType, Vec<Fact>> {
 
 #[test]
 fn every_type_has_a_sample() {
-    let sampled: Vec<_> = by_type(common::facts()).into_keys().collect();
+    let sampled: Vec<_> = by_type(facts()).into_keys().collect();
     assert_eq!(sampled, EventType::ALL);
 }
 
 #[test]
 fn the_dumps_hold_what_is_written_today() {
-    for (kind, facts) in by_type(common::facts()) {
+    for (kind, facts) in by_type(facts()) {
         let (mut dump, mut json, mut version) = (String::new(), Vec::new(), 0);
         for fact in &facts {
             let encoded = wire::encode(fact).unwrap();
@@ -76,7 +75,7 @@ fn the_dumps_hold_what_is_written_today() {
 
 #[test]
 fn the_dumps_of_each_version_are_read() {
-    for (version, facts) in [(1, common::facts_of_v1()), (2, common::facts_of_v2()), (3, common::facts())] {
+    for (version, facts) in [(1, facts::facts_of_v1()), (2, facts::facts_of_v2()), (3, facts())] {
         for (kind, facts) in by_type(facts) {
             let read =
                 |ending: &str| fs::read_to_string(golden(version).join(format!("{}.{ending}", kind.name())));
@@ -100,7 +99,7 @@ fn the_dumps_of_each_version_are_read() {
 
 #[test]
 fn every_cut_and_every_byte_too_many_is_an_error_and_no_byte_makes_it_panic() {
-    for fact in common::facts() {
+    for fact in facts() {
         let wire::Encoded { kind, schema, payload } = wire::encode(&fact).unwrap();
         for length in 0..payload.len() {
             wire::decode(kind, schema, &payload[..length]).unwrap_err();
@@ -120,7 +119,7 @@ fn every_cut_and_every_byte_too_many_is_an_error_and_no_byte_makes_it_panic() {
 
 #[test]
 fn a_newer_schema_is_refused_with_the_version_that_this_program_reads() {
-    for (kind, facts) in by_type(common::facts()) {
+    for (kind, facts) in by_type(facts()) {
         let error = wire::decode(kind, SchemaVersion(4), b"").unwrap_err();
         assert!(error.is_newer());
         let (name, newest) = (kind.name(), wire::encode(&facts[0]).unwrap().schema);

@@ -535,7 +535,7 @@ fn machine_paths(files: &[File]) -> Vec<Finding> {
     // A transcript or a log that was recorded elsewhere is evidence as it is.
     for file in files.iter().filter(|file| !is_sample(&file.name)) {
         let is_rust = file.name.ends_with(".rs");
-        let mut in_tests = is_rust && file.name.contains("tests/");
+        let mut in_tests = is_rust && ["tests/", "/testing/"].iter().any(|part| file.name.contains(part));
         for (line, text) in numbered(&file.text) {
             in_tests |= is_rust && text.trim() == "#[cfg(test)]";
             // A test may name a home that does not exist.
@@ -652,7 +652,7 @@ fn lost_errors(files: &[File]) -> Vec<Finding> {
 /// from another crate and for longer names.
 const BOUNDS: &[(&str, usize, usize)] = &[
     ("core", 14_360, 500),
-    ("store", 6_440, 840),
+    ("store", 6_490, 840),
     ("store/sled", 3_230, 560),
     ("store/files", 2_360, 520),
     ("adapters/failures", 17_910, 610),

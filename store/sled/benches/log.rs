@@ -3,8 +3,6 @@
 //! `cargo bench -p unstuck-store`; `UNSTUCK_BENCH_EVENTS` changes how long the log of the replays is
 //! (1,000,000), `UNSTUCK_BENCH_DIR` where it lies, `UNSTUCK_BENCH_ONLY` takes words of the rows wanted.
 
-#[path = "../../tests/common/mod.rs"]
-mod common;
 #[path = "../../tests/common/in_folder.rs"]
 mod in_folder;
 
@@ -15,9 +13,9 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{events, run_started};
 use unstuck_core::event::{Conclusion, Event, Fact};
 use unstuck_core::id::Seq;
+use unstuck_store::testing::facts::{events, run_started};
 use unstuck_store::{EventStore, ExpectedVersion, ReadError, RunDir, RunLog};
 
 fn main() {

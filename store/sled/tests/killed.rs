@@ -4,8 +4,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-#[path = "../../tests/common/mod.rs"]
-mod common;
 #[path = "../../tests/common/in_folder.rs"]
 mod in_folder;
 
@@ -13,9 +11,9 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use common::{answer, events};
 use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
+use unstuck_store::testing::facts::{answer, events};
 use unstuck_store::{EventStore, ExpectedVersion, OpenError, Repair, RunDir};
 
 const RUNS: &str = "UNSTUCK_TEST_RUNS";
@@ -86,7 +84,7 @@ fn check(runs: &std::path::Path, acknowledged: u64) -> u64 {
 }
 
 #[test]
-fn a_writer_killed_at_any_moment_loses_nothing_acknowledged() {
+fn a_writer_killed_at_any_moment_needs_no_repair_of_its_events() {
     let runs = tempfile::tempdir().unwrap();
     let mut last = 0;
     for round in 0..12 {

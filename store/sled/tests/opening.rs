@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-#[path = "../../tests/common/mod.rs"]
-mod common;
 #[path = "../../tests/common/in_folder.rs"]
 mod in_folder;
 
@@ -11,11 +9,11 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use common::{RUN, answer, events, facts, run_started};
 use unstuck_core::event::Event;
 use unstuck_core::id::{Epoch, RunId, Seq};
 use unstuck_store::lease::FileLease;
 use unstuck_store::record::{Record, RecordRef};
+use unstuck_store::testing::facts::{RUN, answer, events, facts, run_started};
 use unstuck_store::wire::SchemaVersion;
 use unstuck_store::{
     AppendError, EventStore, ExpectedVersion, Head, OpenError, ReadError, RecoveryReport, Repair, RunDir,

@@ -1,7 +1,5 @@
 //! Facts to store: one of every type, with every variant of every enum somewhere among them.
 
-#![allow(dead_code, reason = "no test uses all of it")]
-
 use unstuck_core::call_report::{
     CallEnd, CallError, CallReport, ClientRetry, Cost, PriorUsage, Progress, ToolCounts, Usage, UsagePeriod,
 };
@@ -46,6 +44,7 @@ pub fn answer(text: &str) -> Fact {
     Observation::AnswerGiven(AnswerGiven { text: text.to_owned(), steps: Vec::new() }).into()
 }
 
+/// A workflow of one step.
 pub fn workflow() -> Workflow {
     let worker = Worker {
         model: Some("any".to_owned()),
@@ -93,6 +92,7 @@ pub fn workflow() -> Workflow {
 /// The run that [`run_started`] names.
 pub const RUN: &str = "0123456789ab";
 
+/// The start of the run.
 pub fn run_started() -> Fact {
     Observation::RunStarted(Box::new(RunStarted {
         run: RUN.into(),
@@ -108,10 +108,12 @@ pub fn run_started() -> Fact {
     .into()
 }
 
+/// A blob with this content, which is not stored.
 pub fn blob(text: &str) -> Blob {
     Blob { digest: Digest::sha256(text.as_bytes()), size: text.len() as u64 }
 }
 
+/// An outcome with every field set.
 pub fn outcome(exit: Exit, answer: &str) -> Outcome {
     Outcome {
         exit,
