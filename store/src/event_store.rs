@@ -38,24 +38,6 @@ pub trait EventStore: Send + Sync {
     fn head(&self) -> Head;
 }
 
-impl<S: EventStore + ?Sized> EventStore for Box<S> {
-    fn append(&self, batch: &[Event], expected: ExpectedVersion) -> Result<Head, AppendError> {
-        (**self).append(batch, expected)
-    }
-
-    fn read(&self, from: Seq) -> Result<Events<'_>, ReadError> {
-        (**self).read(from)
-    }
-
-    fn records(&self, from: Seq) -> Result<Records<'_>, ReadError> {
-        (**self).records(from)
-    }
-
-    fn head(&self) -> Head {
-        (**self).head()
-    }
-}
-
 /// Position that the writer expects at the end of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpectedVersion {

@@ -12,7 +12,7 @@ use unstuck_core::id::{Blob, RunId, Seq};
 use unstuck_store::blobs::{BlobStore, BlobWriter, MemoryBlobs};
 use unstuck_store::memory::MemoryStore;
 use unstuck_store::testing::{self, Backend, answer};
-use unstuck_store::{AppendError, EventStore, Events, ExpectedVersion, Head, ReadError, Records};
+use unstuck_store::{AppendError, EventStore, Events, ExpectedVersion, Head, ReadError, Records, RunLog};
 
 /// A run in memory.
 #[derive(Clone)]
@@ -71,8 +71,11 @@ impl Flawed {
         self.runs().get(run).expect("the run exists").clone()
     }
 
-    fn handle(&self, run: &Run) -> Box<dyn EventStore> {
-        Box::new(Handle { flaw: self.flaw, events: run.events.clone() })
+    fn handle(&self, run: &Run) -> RunLog {
+        let blobs = run.blobs.clone();
+        let blobs: Arc<dyn BlobStore> =
+            if self.flaw == BelievesDamagedBlobs { Arc::new(Unchecked(blobs)) } else { Arc::new(blobs) };
+        RunLog::new(Box::new(Handle { flaw: self.flaw, events: run.events.clone() }), blobs)
     }
 }
 
@@ -83,16 +86,16 @@ impl Backend for Flawed {
         Self::with(Sound)
     }
 
-    fn create(&self, run: &RunId) -> Box<dyn EventStore> {
+    fn create(&self, run: &RunId) -> RunLog {
         let blobs = MemoryBlobs::default();
         let new = Run { events: MemoryStore::new(Arc::new(blobs.clone())), blobs };
         self.runs().insert(run.clone(), new.clone());
         self.handle(&new)
     }
 
-    fn claim(&self, run: &RunId) -> Box<dyn EventStore> {
+    fn claim(&self, run: &RunId) -> Result<RunLog, String> {
         let mut runs = self.runs();
-        let there = runs.get_mut(run).expect("the run exists");
+        let there = runs.get_mut(run).ok_or("there is no such run")?;
         if self.flaw == LosesTheEnd {
             let mut kept: Vec<Event> = there.events.read(Seq(1)).unwrap().map(Result::unwrap).collect();
             kept.pop();
@@ -100,7 +103,7 @@ impl Backend for Flawed {
             there.events.append(&kept, ExpectedVersion::Any).unwrap();
         }
         there.events = there.events.take_over();
-        self.handle(there)
+        Ok(self.handle(there))
     }
 
     fn take_over(&self, run: &RunId) {
@@ -111,11 +114,6 @@ impl Backend for Flawed {
 
     fn runs(&self) -> Vec<RunId> {
         if self.flaw == ForgetsNames { Vec::new() } else { self.runs().keys().cloned().collect() }
-    }
-
-    fn blobs(&self, run: &RunId) -> Arc<dyn BlobStore> {
-        let blobs = self.run(run).blobs;
-        if self.flaw == BelievesDamagedBlobs { Arc::new(Unchecked(blobs)) } else { Arc::new(blobs) }
     }
 
     fn damage(&self, run: &RunId, seq: Seq) {
@@ -213,11 +211,11 @@ impl Backend for Volatile {
         Self(Flawed::with(IsVolatile))
     }
 
-    fn create(&self, run: &RunId) -> Box<dyn EventStore> {
+    fn create(&self, run: &RunId) -> RunLog {
         self.0.create(run)
     }
 
-    fn claim(&self, run: &RunId) -> Box<dyn EventStore> {
+    fn claim(&self, run: &RunId) -> Result<RunLog, String> {
         self.0.claim(run)
     }
 
@@ -227,10 +225,6 @@ impl Backend for Volatile {
 
     fn runs(&self) -> Vec<RunId> {
         Backend::runs(&self.0)
-    }
-
-    fn blobs(&self, run: &RunId) -> Arc<dyn BlobStore> {
-        self.0.blobs(run)
     }
 
     fn damage(&self, run: &RunId, seq: Seq) {
@@ -245,13 +239,15 @@ impl Backend for Volatile {
 mod volatile {
     #[test]
     fn killed_writer() {
-        unstuck_store::testing::write_until_killed::<super::Volatile>();
+        unstuck_store::testing::killed::write_until_killed::<super::Volatile>();
     }
 
     #[test]
     #[should_panic(expected = "the run is lost")]
     fn a_store_in_memory_is_not_durable() {
-        unstuck_store::testing::a_killed_writer_loses_nothing_acknowledged::<super::Volatile>(module_path!());
+        unstuck_store::testing::killed::a_killed_writer_loses_nothing_acknowledged::<super::Volatile>(
+            module_path!(),
+        );
     }
 }
 

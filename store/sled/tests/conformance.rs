@@ -4,94 +4,28 @@
 
 #[path = "../../tests/common/in_folder.rs"]
 mod in_folder;
+#[path = "../../tests/common/sled_backend.rs"]
+mod sled_backend;
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use unstuck_core::event::{Event, Fact};
-use unstuck_core::id::{Blob, RunId, Seq};
+use unstuck_core::event::{Event, Fact, Observation};
+use unstuck_core::id::Seq;
 use unstuck_store::memory::MemoryStore;
 use unstuck_store::record::INLINE_MAX;
-use unstuck_store::testing::Backend;
 use unstuck_store::testing::facts::{RUN, answer, events, facts};
 use unstuck_store::transfer;
 use unstuck_store::{AppendError, EventStore, ExpectedVersion, Head, RunDir, RunLog, Store as _};
 use unstuck_store::{
-    BlobStore,
     blobs::MemoryBlobs,
     fault_injection::{Fault, FaultTiming, FaultyStore},
 };
 use unstuck_store_sled::SledStore;
 
-struct Sled(PathBuf);
-
-impl Sled {
-    fn store(&self) -> SledStore {
-        SledStore::at(&self.0)
-    }
-
-    fn folder(&self, run: &RunId) -> RunDir {
-        in_folder::folder(&self.0, run.as_str())
-    }
-}
-
-impl Backend for Sled {
-    fn at(folder: &Path) -> Self {
-        Self(folder.to_owned())
-    }
-
-    fn create(&self, run: &RunId) -> Box<dyn EventStore> {
-        Box::new(self.store().create(run).unwrap())
-    }
-
-    fn claim(&self, run: &RunId) -> Box<dyn EventStore> {
-        Box::new(self.store().claim(run).unwrap().0)
-    }
-
-    fn take_over(&self, run: &RunId) {
-        let lease = self.folder(run).lease();
-        let mut holder: serde_json::Value = serde_json::from_slice(&fs::read(&lease).unwrap()).unwrap();
-        holder["epoch"] = 7.into();
-        fs::write(lease, holder.to_string()).unwrap();
-    }
-
-    fn runs(&self) -> Vec<RunId> {
-        self.store().runs().unwrap().into_iter().map(|entry| entry.run).collect()
-    }
-
-    fn blobs(&self, run: &RunId) -> Arc<dyn BlobStore> {
-        self.store().blobs(run)
-    }
-
-    fn damage(&self, run: &RunId, seq: Seq) {
-        let place = self.folder(run).store();
-        let db = sled::open(&place).unwrap();
-        let mut bytes = db.get(seq.0.to_be_bytes()).unwrap().unwrap().to_vec();
-        *bytes.last_mut().unwrap() ^= 1;
-        db.insert(seq.0.to_be_bytes(), bytes).unwrap();
-        db.flush().unwrap();
-        drop(db);
-        // Threads of sled's pool may hold it a little longer.
-        fs::File::open(place.join("db")).unwrap().lock().unwrap();
-    }
-
-    fn damage_blob(&self, run: &RunId, blob: &Blob) {
-        let file = self.blobs(run).file(blob).unwrap();
-        let mut bytes = fs::read(&file).unwrap();
-        bytes[0] ^= 1;
-        fs::write(file, bytes).unwrap();
-    }
-
-    fn read_damaged(&self, run: &RunId) -> Result<Vec<Event>, String> {
-        let (log, _) = self.store().claim(run).map_err(|error| error.to_string())?;
-        log.read(Seq(1)).and_then(Iterator::collect).map_err(|error| error.to_string())
-    }
-}
-
 mod sled_store {
-    unstuck_store::conformance!(super::Sled);
+    unstuck_store::conformance!(crate::sled_backend::Sled);
 }
 
 fn read_all(log: &dyn EventStore) -> Vec<Event> {
@@ -220,4 +154,14 @@ proptest! {
             prop_assert_eq!(two.append(&batch, ExpectedVersion::Any).unwrap(), head);
         }
     }
+}
+
+#[test]
+fn a_fenced_handle_in_memory_loses() {
+    let first = MemoryStore::default();
+    let second = first.take_over();
+    let batch = events(1, [Observation::DeadlinePassed.into()]);
+    assert!(matches!(first.append(&batch, ExpectedVersion::Any), Err(AppendError::Fenced { .. })));
+    second.append(&batch, ExpectedVersion::Any).unwrap();
+    assert_eq!(first.head(), second.head());
 }

@@ -4,6 +4,8 @@
 
 #[path = "../../tests/common/in_folder.rs"]
 mod in_folder;
+#[path = "../../tests/common/sled_backend.rs"]
+mod sled_backend;
 
 use std::fs;
 use std::io::Write as _;
@@ -91,12 +93,7 @@ impl Run {
 
     /// Changes what lies in the closed database.
     fn tamper(&self, change: impl FnOnce(&sled::Db)) {
-        let db = sled::Config::new().path(self.folder.store()).cache_capacity(1 << 20).open().unwrap();
-        change(&db);
-        db.flush().unwrap();
-        drop(db);
-        // Threads of sled's pool may hold it a little longer.
-        fs::File::open(self.folder.store().join("db")).unwrap().lock().unwrap();
+        sled_backend::tamper(&self.folder, change);
     }
 
     fn change_record(&self, seq: u64, change: impl FnOnce(&mut Record)) {

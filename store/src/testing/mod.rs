@@ -14,7 +14,7 @@
 #![allow(clippy::unwrap_used, reason = "a rule that cannot go on is broken")]
 
 pub mod facts;
-mod killed;
+pub mod killed;
 
 use std::path::Path;
 use std::sync::{Arc, Barrier};
@@ -23,11 +23,11 @@ use unstuck_core::event::Event;
 use unstuck_core::id::{Blob, RunId, Seq, Timestamp};
 
 pub use self::facts::{answer, events, facts};
-pub use self::killed::{a_killed_writer_loses_nothing_acknowledged, write_until_killed};
 use crate::blobs::BlobStore;
-use crate::event_store::{AppendError, EventStore, ExpectedVersion, Head};
+use crate::event_store::{AppendError, EventStore, ExpectedVersion, Head, ReadError};
 use crate::fault_injection::{Fault, FaultTiming, FaultyStore};
 use crate::record::{Codec, INLINE_MAX};
+use crate::run_log::RunLog;
 
 /// A backend under test.
 pub trait Backend: Sync {
@@ -37,11 +37,20 @@ pub trait Backend: Sync {
     /// Uses a folder, which may have runs of an earlier process. A backend in memory ignores it.
     fn at(folder: &Path) -> Self;
 
-    /// Creates the empty stream of a new run.
-    fn create(&self, run: &RunId) -> Box<dyn EventStore>;
+    /// Creates the log of a new run.
+    fn create(&self, run: &RunId) -> RunLog;
 
-    /// Opens the stream of a run that no handle has open, with the right to append.
-    fn claim(&self, run: &RunId) -> Box<dyn EventStore>;
+    /// Opens the log of a run that no handle has open, with the right to append.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, if there is no such run, or its log is damaged.
+    fn claim(&self, run: &RunId) -> Result<RunLog, String>;
+
+    /// Opens the log of a run that was closed and is intact. A backend that reports repairs requires that there are none.
+    fn reopen(&self, run: &RunId) -> RunLog {
+        self.claim(run).unwrap()
+    }
 
     /// Gives the right to append to another supervisor, which takes the one of an open handle for dead.
     fn take_over(&self, run: &RunId);
@@ -49,23 +58,11 @@ pub trait Backend: Sync {
     /// Returns all runs, in any order.
     fn runs(&self) -> Vec<RunId>;
 
-    /// Returns the blobs of a run.
-    fn blobs(&self, run: &RunId) -> Arc<dyn BlobStore>;
-
     /// Changes a stored byte of an event of a run that no handle has open.
     fn damage(&self, run: &RunId, seq: Seq);
 
     /// Changes a stored byte of a blob.
     fn damage_blob(&self, run: &RunId, blob: &Blob);
-
-    /// Reads a run that may be damaged, as the backend does.
-    ///
-    /// # Errors
-    ///
-    /// A sentence, if it cannot be opened or read to its end.
-    fn read_damaged(&self, run: &RunId) -> Result<Vec<Event>, String> {
-        self.claim(run).read(Seq(1)).and_then(Iterator::collect).map_err(|error| error.to_string())
-    }
 }
 
 /// Makes a test of each rule for a backend.
@@ -85,6 +82,7 @@ macro_rules! conformance {
             concurrent_producers_lose_nothing_and_stay_in_order
             one_of_several_racing_writers_wins
             a_reader_sees_what_was_there_when_it_began
+            verify_accepts_what_was_written
             acknowledged_events_survive_any_failed_operation
             a_handle_that_was_taken_over_appends_nothing
             a_damaged_event_is_never_read
@@ -94,13 +92,13 @@ macro_rules! conformance {
 
         #[test]
         fn a_killed_writer_loses_nothing_acknowledged() {
-            $crate::testing::a_killed_writer_loses_nothing_acknowledged::<$backend>(module_path!());
+            $crate::testing::killed::a_killed_writer_loses_nothing_acknowledged::<$backend>(module_path!());
         }
 
         /// The process that is killed, not a separate test.
         #[test]
         fn killed_writer() {
-            $crate::testing::write_until_killed::<$backend>();
+            $crate::testing::killed::write_until_killed::<$backend>();
         }
     };
     ($backend:ty: $($rule:ident)*) => {
@@ -120,16 +118,16 @@ pub fn in_new_folder<B: Backend>(rule: impl FnOnce(&B)) {
 }
 
 fn run() -> RunId {
-    RunId::new("0123456789ab")
+    RunId::new(facts::RUN)
 }
 
-fn create(backend: &impl Backend) -> Box<dyn EventStore> {
+fn create(backend: &impl Backend) -> RunLog {
     backend.create(&run())
 }
 
-fn reopen(backend: &impl Backend, log: Box<dyn EventStore>) -> Box<dyn EventStore> {
+fn reopen(backend: &impl Backend, log: RunLog) -> RunLog {
     drop(log);
-    backend.claim(&run())
+    backend.reopen(&run())
 }
 
 fn read_all(log: &dyn EventStore) -> Vec<Event> {
@@ -140,7 +138,7 @@ fn read_all(log: &dyn EventStore) -> Vec<Event> {
 pub fn an_empty_store_has_no_events(backend: &impl Backend) {
     let log = reopen(backend, create(backend));
     assert_eq!(log.head(), Head::default());
-    assert_eq!(read_all(&*log), []);
+    assert_eq!(read_all(&log), []);
     assert_eq!(log.read(Seq(5)).unwrap().count(), 0);
     assert_eq!(log.records(Seq(0)).unwrap().count(), 0);
 }
@@ -154,11 +152,11 @@ pub fn every_fact_reads_back_also_after_reopening(backend: &impl Backend) {
         assert_eq!(head, log.head());
         assert_eq!(head.seq, batch.last().unwrap().seq);
     }
-    assert_eq!(read_all(&*log), all);
+    assert_eq!(read_all(&log), all);
     let head = log.head();
     let log = reopen(backend, log);
     assert_eq!(log.head(), head);
-    assert_eq!(read_all(&*log), all);
+    assert_eq!(read_all(&log), all);
     let next = events(head.seq.0 + 1, [answer("after")]);
     log.append(&next, ExpectedVersion::Exactly(head.seq)).unwrap();
     assert_eq!(log.read(head.seq.next()).unwrap().map(Result::unwrap).collect::<Vec<_>>(), next);
@@ -191,7 +189,7 @@ pub fn an_append_with_the_wrong_version_changes_nothing(backend: &impl Backend) 
     }
     assert_eq!(log.head().seq, Seq(1));
     log.append(&events(2, [answer("two")]), ExpectedVersion::Exactly(Seq(1))).unwrap();
-    assert_eq!(read_all(&*reopen(backend, log)).len(), 2);
+    assert_eq!(read_all(&reopen(backend, log)).len(), 2);
 }
 
 /// A batch with a gap is refused as a whole.
@@ -204,7 +202,7 @@ pub fn a_batch_must_continue_the_stream(backend: &impl Backend) {
         assert!(matches!(error, AppendError::OutOfOrder { .. }), "{error}");
     }
     assert_eq!(log.head(), Head::default());
-    assert_eq!(read_all(&*log), []);
+    assert_eq!(read_all(&log), []);
 }
 
 /// An empty batch is accepted.
@@ -224,7 +222,7 @@ pub fn a_large_event_is_spilled_and_reads_back(backend: &impl Backend) {
     log.append(&all, ExpectedVersion::Exactly(Seq(0))).unwrap();
     let codecs: Vec<_> = log.records(Seq(1)).unwrap().map(|record| record.unwrap().header.codec).collect();
     assert_eq!(codecs, [Codec::Bincode, Codec::Spilled, Codec::Spilled]);
-    assert_eq!(read_all(&*reopen(backend, log)), all);
+    assert_eq!(read_all(&reopen(backend, log)), all);
 }
 
 /// Records form a hash chain, and know their batch.
@@ -251,7 +249,7 @@ pub fn any_version_numbers_anew(backend: &impl Backend) {
     log.append(&events(9, [answer("a"), answer("b")]), ExpectedVersion::Any).unwrap();
     let head = log.append(&events(1, [answer("c")]), ExpectedVersion::Any).unwrap();
     assert_eq!(head.seq, Seq(3));
-    let seqs: Vec<_> = read_all(&*log).iter().map(|event| event.seq.0).collect();
+    let seqs: Vec<_> = read_all(&log).iter().map(|event| event.seq.0).collect();
     assert_eq!(seqs, [1, 2, 3]);
 }
 
@@ -271,7 +269,7 @@ pub fn concurrent_producers_lose_nothing_and_stay_in_order(backend: &impl Backen
             });
         }
     });
-    let read = read_all(&*reopen(backend, log));
+    let read = read_all(&reopen(backend, log));
     assert_eq!(read.len() as u64, PRODUCERS * EACH * 2);
     for producer in 0..PRODUCERS {
         let own: Vec<_> = read.iter().map(|event| event.at.0).filter(|at| at / 1000 == producer).collect();
@@ -302,7 +300,7 @@ pub fn one_of_several_racing_writers_wins(backend: &impl Backend) {
         });
         assert_eq!(winners, 1);
     }
-    assert_eq!(read_all(&*log).len(), 20);
+    assert_eq!(read_all(&log).len(), 20);
 }
 
 /// A reader does not see later appends.
@@ -314,9 +312,17 @@ pub fn a_reader_sees_what_was_there_when_it_began(backend: &impl Backend) {
     assert_eq!(reader.map(Result::unwrap).count(), 2);
 }
 
+/// Verification accepts an intact log, from the first event to the last.
+pub fn verify_accepts_what_was_written(backend: &impl Backend) {
+    let log = create(backend);
+    assert_eq!(log.verify().unwrap(), Head::default());
+    let head = log.append(&events(1, facts()), ExpectedVersion::Exactly(Seq(0))).unwrap();
+    assert_eq!(log.verify().unwrap(), head);
+}
+
 /// A log of which one operation fails, and its writer.
 struct Writer {
-    log: FaultyStore<Box<dyn EventStore>>,
+    log: FaultyStore<RunLog>,
     blobs: FaultyStore<Arc<dyn BlobStore>>,
     /// Events that the store has acknowledged.
     acknowledged: Vec<Event>,
@@ -325,13 +331,8 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(
-        log: Box<dyn EventStore>,
-        blobs: Arc<dyn BlobStore>,
-        fault: &Fault,
-        acknowledged: Vec<Event>,
-    ) -> Self {
-        let blobs = FaultyStore::new(blobs, fault.clone());
+    fn new(log: RunLog, fault: &Fault, acknowledged: Vec<Event>) -> Self {
+        let blobs = FaultyStore::new(Arc::clone(log.blobs()), fault.clone());
         Self { log: FaultyStore::new(log, fault.clone()), blobs, acknowledged, in_doubt: Vec::new() }
     }
 
@@ -361,15 +362,15 @@ pub fn acknowledged_events_survive_any_failed_operation(backend: &impl Backend) 
         for when in [FaultTiming::Before, FaultTiming::After] {
             let fault = Fault::at(nth, when);
             let run = RunId::new(format!("{nth}-{when:?}"));
-            let mut writer = Writer::new(backend.create(&run), backend.blobs(&run), &fault, Vec::new());
+            let mut writer = Writer::new(backend.create(&run), &fault, Vec::new());
             let result = writer.play();
             assert_eq!(result.is_err(), fault.was_hit(), "operation {nth}, {when:?}: {result:?}");
             untouched += u32::from(result.is_ok());
 
             let Writer { log, mut acknowledged, in_doubt, .. } = writer;
             drop(log);
-            let log = backend.claim(&run);
-            let there = read_all(&*log);
+            let log = backend.reopen(&run);
+            let there = read_all(&log);
             if there.len() > acknowledged.len() {
                 acknowledged.extend(in_doubt);
             }
@@ -377,8 +378,10 @@ pub fn acknowledged_events_survive_any_failed_operation(backend: &impl Backend) 
                 there, acknowledged,
                 "operation {nth}, {when:?}: all that was acknowledged, and no half"
             );
-            let mut again = Writer::new(log, backend.blobs(&run), &Fault::at(u64::MAX, when), acknowledged);
+            log.verify().unwrap();
+            let mut again = Writer::new(log, &Fault::at(u64::MAX, when), acknowledged);
             again.play().unwrap();
+            again.log.into_inner().verify().unwrap();
         }
         if untouched > 0 {
             assert!(nth > 30 && untouched == 2, "operation {nth}");
@@ -394,9 +397,10 @@ pub fn a_handle_that_was_taken_over_appends_nothing(backend: &impl Backend) {
     backend.take_over(&run());
     let late = first.append(&events(2, [answer("late")]), ExpectedVersion::Any);
     assert!(matches!(late, Err(AppendError::Fenced { .. })), "{late:?}");
-    let second = reopen(backend, first);
+    drop(first);
+    let second = backend.claim(&run()).unwrap();
     second.append(&events(2, [answer("two")]), ExpectedVersion::Exactly(Seq(1))).unwrap();
-    assert_eq!(read_all(&*second), events(1, [answer("one"), answer("two")]));
+    assert_eq!(read_all(&second), events(1, [answer("one"), answer("two")]));
 }
 
 /// A damaged event is an error, or is repaired, but is never read as something else.
@@ -408,20 +412,18 @@ pub fn a_damaged_event_is_never_read(backend: &impl Backend) {
     }
     drop(log);
     backend.damage(&run(), Seq(3));
-    if let Ok(read) = backend.read_damaged(&run()) {
-        assert_eq!(read, all, "damage was read as an event");
-    }
+    let Ok(log) = backend.claim(&run()) else { return };
+    let read: Result<Vec<Event>, ReadError> = log.read(Seq(1)).and_then(Iterator::collect);
+    assert!(read.is_err() || read.is_ok_and(|read| read == all), "damage was read as an event");
 }
 
 /// A damaged blob is an error.
 pub fn a_damaged_blob_is_never_read(backend: &impl Backend) {
     let log = create(backend);
-    let blobs = backend.blobs(&run());
-    let blob = blobs.put(&[7; 50_000]).unwrap();
-    assert_eq!(blobs.read(&blob, 50_000).unwrap(), [7; 50_000]);
+    let blob = log.blobs().put(&[7; 50_000]).unwrap();
+    assert_eq!(log.blobs().read(&blob, 50_000).unwrap(), [7; 50_000]);
     backend.damage_blob(&run(), &blob);
-    assert!(backend.blobs(&run()).read(&blob, 50_000).is_err(), "damage was read as content");
-    drop(log);
+    assert!(log.blobs().read(&blob, 50_000).is_err(), "damage was read as content");
 }
 
 /// The runs have the names under which they were created, also after they are opened again.
@@ -432,7 +434,7 @@ pub fn runs_keep_their_names(backend: &impl Backend) {
         log.append(&events(1, [answer(name.as_str())]), ExpectedVersion::Exactly(Seq(0))).unwrap();
     }
     for name in &names {
-        assert_eq!(read_all(&*backend.claim(name)), events(1, [answer(name.as_str())]));
+        assert_eq!(read_all(&backend.reopen(name)), events(1, [answer(name.as_str())]));
     }
     let mut runs = backend.runs();
     runs.sort();
