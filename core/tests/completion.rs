@@ -18,7 +18,7 @@ use unstuck_core::evidence::{FailureReport, ValidatorOutcome, ValidatorResult};
 use unstuck_core::evidence::{ParsedAnswer, SchemaViolation};
 use unstuck_core::id::{Blob, Digest, Millis};
 use unstuck_core::judge::declared_status::wants_repeat;
-use unstuck_core::testing::{Script, World, script_worker, snapshot, step};
+use unstuck_core::testing::{Script, World, script_worker, snapshot, step, validator_result};
 use unstuck_core::workflow::{CheckMethod, Step, WorkerKind, Workflow};
 use unstuck_core::{Effect, Event, Observation};
 
@@ -111,26 +111,18 @@ fn seen(says: &Says) -> Option<Box<ParsedAnswer>> {
 
 fn results(step: &Step, phase: Timing, found: &str) -> Vec<ValidatorResult> {
     let asked = step.completion.iter().flat_map(|rules| rules.conditions_in(phase));
-    let result = |(condition, letter): (&Condition, char)| ValidatorResult {
-        validator: condition.validator.name.clone(),
-        outcome: match letter {
+    let result = |(condition, letter): (&Condition, char)| {
+        let outcome = match letter {
             '+' => ValidatorOutcome::Pass,
             '-' | '0'..='9' => ValidatorOutcome::Fail,
             _ => ValidatorOutcome::CouldNotRun("there is no such program".to_owned()),
-        },
-        exit: Exit::Code(0),
-        duration: Millis(1),
-        stdout: None,
-        stderr: None,
-        stdout_end: String::new(),
-        stderr_end: String::new(),
-        error: String::new(),
-        report: FailureReport { summary: "it is red".to_owned(), ..FailureReport::default() },
-        params: [].into(),
-        failures: failures(&condition.validator.name, letter),
-        unparsed: false,
-        cached: false,
-        numbers: Vec::new(),
+        };
+        let name = &condition.validator.name;
+        ValidatorResult {
+            report: FailureReport { summary: "it is red".to_owned(), ..FailureReport::default() },
+            failures: failures(name, letter),
+            ..validator_result(name, outcome)
+        }
     };
     asked.zip(found.chars()).map(result).collect()
 }

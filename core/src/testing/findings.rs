@@ -138,24 +138,34 @@ impl Findings {
                 ..failure.clone()
             };
             let failures = if has_failed { self.failures() } else { &[] };
+            let outcome = if has_failed { ValidatorOutcome::Fail } else { ValidatorOutcome::Pass };
             ValidatorResult {
-                validator: name.clone(),
-                outcome: if has_failed { ValidatorOutcome::Fail } else { ValidatorOutcome::Pass },
                 exit: Exit::Code(i32::from(has_failed)),
-                duration: Millis(1),
-                stdout: None,
-                stderr: None,
-                stdout_end: String::new(),
-                stderr_end: String::new(),
-                error: String::new(),
-                report: FailureReport::default(),
-                params: [].into(),
                 failures: failures.iter().map(of_condition).collect(),
-                unparsed: false,
-                cached: false,
-                numbers: Vec::new(),
+                ..validator_result(name, outcome)
             }
         };
         conditions.enumerate().map(result).collect()
+    }
+}
+
+/// Returns the result of a validator that exited with 0 and printed nothing.
+pub fn validator_result(validator: &str, outcome: ValidatorOutcome) -> ValidatorResult {
+    ValidatorResult {
+        validator: validator.to_owned(),
+        outcome,
+        exit: Exit::Code(0),
+        duration: Millis(1),
+        stdout: None,
+        stderr: None,
+        stdout_end: String::new(),
+        stderr_end: String::new(),
+        error: String::new(),
+        report: FailureReport::default(),
+        params: [].into(),
+        failures: Vec::new(),
+        unparsed: false,
+        cached: false,
+        numbers: Vec::new(),
     }
 }

@@ -59,10 +59,10 @@ pub struct Given(World);
 ///
 /// When one of them is not possible where it stands.
 pub fn given<H: Into<Happening>>(happenings: impl IntoIterator<Item = H>) -> Given {
-    let mut world = World::resume(Vec::new(), Script::default());
+    let mut world = World::new(Script::default());
     for happening in happenings {
         let happening = happening.into();
-        if let Err(rejection) = world.let_happen(&happening) {
+        if let Err(rejection) = let_happen(&mut world, &happening) {
             panic!("given: {happening:?} is not possible here: {rejection}");
         }
     }
@@ -72,16 +72,12 @@ pub fn given<H: Into<Happening>>(happenings: impl IntoIterator<Item = H>) -> Giv
 impl Given {
     /// Lets this happen.
     pub fn when(mut self, happening: impl Into<Happening>) -> Then {
-        let result = self.0.let_happen(&happening.into());
-        let last = self.0.history.batches.last().copied().unwrap_or_default();
-        let events = &self.0.history.events;
-        let batch = &events[events.len() - last..];
-        batch.iter().for_each(assert_serializes);
-        let conclusions = batch.iter().filter_map(|event| match &event.fact {
-            Fact::Concluded(conclusion) => Some(conclusion.clone()),
+        let conclusion = |event: Event| match event.fact {
+            Fact::Concluded(conclusion) => Some(conclusion),
             Fact::Observed(_) => None,
-        });
-        let conclusions = result.map(|()| conclusions.collect());
+        };
+        let happened = let_happen(&mut self.0, &happening.into());
+        let conclusions = happened.map(|batch| batch.into_iter().filter_map(conclusion).collect());
         Then { conclusions, state: self.0.state }
     }
 
@@ -198,6 +194,16 @@ pub fn run_ended(outcome: RunOutcome) -> Expected {
     Expected::RunEnd(outcome)
 }
 
+/// Lets this happen, and returns the last batch of events. Every event is saved and read again.
+fn let_happen(world: &mut World, happening: &Happening) -> Result<Vec<Event>, Rejection> {
+    let before = world.history.events.len();
+    world.let_happen(happening)?;
+    let events = &world.history.events;
+    events[before..].iter().for_each(assert_serializes);
+    let last = world.history.batches.last().copied().unwrap_or_default();
+    Ok(events[events.len() - last..].to_vec())
+}
+
 fn assert_serializes(event: &Event) {
     let saved = serde_json::to_string(event).expect("an event can be saved");
     let read: Event = serde_json::from_str(&saved).unwrap_or_else(|error| panic!("{error}: {saved}"));
@@ -215,11 +221,7 @@ impl World {
             }
             Happening::Observed(observation) => self.give((**observation).clone()),
             Happening::Recorded(event) => {
-                self.note_recorded(event);
-                self.state = std::mem::take(&mut self.state).evolve(event);
-                self.history.events.push((**event).clone());
-                self.history.batches.push(1);
-                self.pass_to(event.at);
+                self.record((**event).clone());
                 Ok(())
             }
         }

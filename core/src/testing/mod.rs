@@ -90,7 +90,7 @@ mod strategies;
 mod world;
 
 pub use check_output::command_result;
-pub use findings::{Failed, Findings, failing};
+pub use findings::{Failed, Findings, failing, validator_result};
 pub use given::{
     Expected, Given, Happening, Then, check_finished, check_requested, given, run_ended, stage_raised,
     started, step_ended, verdict, work_requested, worker_finished,

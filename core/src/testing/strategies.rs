@@ -114,8 +114,8 @@ fn work_acts() -> impl Strategy<Value = Vec<Behavior>> {
         12 => work.prop_map(|work| Behavior::Works(Box::new(work))),
         3 => act(),
     ];
-    (vec(act, 0..8), Just(Behavior::Exits(0, String::new()))).prop_map(|(mut acts, last)| {
-        acts.push(last);
+    vec(act, 0..8).prop_map(|mut acts| {
+        acts.push(Behavior::Exits(0, String::new()));
         acts
     })
 }

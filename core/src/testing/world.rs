@@ -164,35 +164,33 @@ const BATCHES_MAX: usize = 1_000_000;
 impl World {
     /// Starts a run.
     pub fn start(workflow: Workflow, script: Script) -> Self {
-        let mut world = Self::resume(Vec::new(), script);
+        let mut world = Self::new(script);
         world
             .give(Observation::RunStarted(Box::new(run_started(workflow))))
             .expect("a new run can be started");
         world
     }
 
-    /// Continues a run from its recorded events; each counts as a batch.
-    pub fn resume(events: Vec<Event>, script: Script) -> Self {
-        let mut world = Self {
-            state: RunState::of(&events),
-            now: events.last().map_or(Timestamp(1_000_000), |event| event.at),
-            history: PlayedRun { batches: vec![1; events.len()], events },
+    /// Returns a world in which nothing has happened.
+    pub fn new(script: Script) -> Self {
+        Self {
+            state: RunState::default(),
+            history: PlayedRun { events: Vec::new(), batches: Vec::new() },
             worker_calls: BTreeMap::new(),
             check_calls: BTreeMap::new(),
             most_in_flight: 0,
             script,
+            now: Timestamp(1_000_000),
             checks_made: 0,
             workspace: None,
-        };
-        world.history.events.clone().iter().for_each(|event| world.note_recorded(event));
-        world
+        }
     }
 
-    /// Takes from a recorded event what the world knows besides the state: started processes, and the workspace.
-    pub(super) fn note_recorded(&mut self, event: &Event) {
+    /// Adds a recorded event without deciding it again; it counts as a batch.
+    pub fn record(&mut self, event: Event) {
         match &event.fact {
             Fact::Observed(Observation::WorkerStarted(_) | Observation::CheckStarted(_)) => {
-                self.checks_made += 1
+                self.checks_made += 1;
             }
             Fact::Observed(
                 Observation::WorkerFinished(WorkerFinished { snapshot: Some(snapshot), .. })
@@ -200,6 +198,10 @@ impl World {
             ) => self.workspace = Some((**snapshot).clone()),
             _ => {}
         }
+        self.pass_to(event.at);
+        self.state = std::mem::take(&mut self.state).evolve(&event);
+        self.history.events.push(event);
+        self.history.batches.push(1);
     }
 
     /// Gives a command and records what is decided.
