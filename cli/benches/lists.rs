@@ -13,7 +13,6 @@ use std::time::Instant;
 use unstuck_core::event::{Event, Fact, Observation};
 use unstuck_core::id::{RunId, Seq, Timestamp};
 use unstuck_store::{EventStore as _, ExpectedVersion, RunEntry, Store as _, mirror};
-use unstuck_store_sled::SledStore;
 use usage::{Usage, ms, spans, unstuck, workspace};
 
 /// Each figure is the median of so many rounds.
@@ -66,7 +65,7 @@ fn make(scratch: &Path, count: usize) {
     run(scratch, &["run", "--quiet", "one.yaml"]);
     let state = scratch.join("state/unstuck");
     let project = fs::read_dir(state).expect("a state folder").next().expect("a project").expect("an entry");
-    let project = SledStore::at(project.path());
+    let project = unstuck_store_sled::at(project.path());
     let first = project.runs().expect("the runs can be read").pop().expect("a run");
     let events = mirror::read(&project.lines(&first.run), Seq(1)).expect("a log");
     let events: Vec<Event> = events.collect::<Result<_, _>>().expect("a log");
@@ -84,7 +83,7 @@ fn id(number: usize) -> RunId {
     RunId::new(format!("{spread:012x}"))
 }
 
-fn copy(project: &SledStore, run: &RunId, events: &[Event], started_at: Timestamp) {
+fn copy(project: &unstuck_store::Runs, run: &RunId, events: &[Event], started_at: Timestamp) {
     let begun = events[0].at.0;
     let events: Vec<Event> = events
         .iter()

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use unstuck_app::stores::Stores;
 use unstuck_core::text::shell::quote_word;
 
 use crate::args::GlobalArgs;
@@ -17,6 +18,9 @@ pub struct ProgramName;
 
 /// Global options of this process, which runs only one command.
 static GIVEN: OnceLock<GivenArgs> = OnceLock::new();
+
+/// The stores that the program knows.
+static STORES: OnceLock<Stores> = OnceLock::new();
 
 struct GivenArgs {
     prefix: String,
@@ -39,6 +43,16 @@ pub fn init(global: &GlobalArgs) {
     let prefix = prefix(global, &store);
     let keeps_runs = global.store.as_deref() != Some("memory:");
     let _once = GIVEN.set(GivenArgs { prefix, store, keeps_runs, verbose: global.verbose });
+}
+
+/// Remembers the stores that the program knows.
+pub fn know(stores: Stores) {
+    let _once = STORES.set(stores);
+}
+
+/// Returns the stores that the program knows.
+pub fn stores() -> Stores {
+    STORES.get().cloned().unwrap_or_default()
 }
 
 /// Says whether another command can find the runs of this one.

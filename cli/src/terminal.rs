@@ -14,7 +14,11 @@ use crate::{format, invocation};
 impl GlobalArgs {
     /// Returns the place that a command is given in.
     pub fn place(&self) -> ProjectLocation {
-        ProjectLocation { directory: self.directory.clone(), store: self.store.clone() }
+        ProjectLocation {
+            directory: self.directory.clone(),
+            store: self.store.clone(),
+            stores: invocation::stores(),
+        }
     }
 
     /// Opens the runs of the project that a command is given in.

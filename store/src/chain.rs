@@ -21,42 +21,16 @@ pub struct EncodedFact {
     seq: Seq,
     at: Timestamp,
     payload: Vec<u8>,
-    json: Vec<u8>,
-}
-
-/// A record with its place in the chain.
-pub struct SealedRecord {
-    /// The record.
-    pub record: Record,
-    /// The fact as JSON, for a mirror; empty if it was not requested.
-    pub json: Vec<u8>,
-}
-
-/// Whether JSON is wanted along with the record.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum WantJson {
-    /// It is.
-    Wanted,
-    /// It is not.
-    Unwanted,
 }
 
 /// Encodes `batch`; payloads that are too large for a record go to `blobs` first, durably.
-pub fn prepare(
-    batch: &[Event],
-    blobs: &dyn BlobStore,
-    json: WantJson,
-) -> Result<Vec<EncodedFact>, AppendError> {
-    batch.iter().map(|event| prepare_one(event, blobs, json)).collect()
+pub fn prepare(batch: &[Event], blobs: &dyn BlobStore) -> Result<Vec<EncodedFact>, AppendError> {
+    batch.iter().map(|event| prepare_one(event, blobs)).collect()
 }
 
-fn prepare_one(event: &Event, blobs: &dyn BlobStore, json: WantJson) -> Result<EncodedFact, AppendError> {
-    let mut text = Vec::new();
-    let encoded = match json {
-        WantJson::Wanted => wire::encode_with_json(&event.fact, &mut text),
-        WantJson::Unwanted => wire::encode(&event.fact),
-    };
-    let encoded = encoded.map_err(|source| AppendError::NotEncodable { seq: event.seq, source })?;
+fn prepare_one(event: &Event, blobs: &dyn BlobStore) -> Result<EncodedFact, AppendError> {
+    let encoded =
+        wire::encode(&event.fact).map_err(|source| AppendError::NotEncodable { seq: event.seq, source })?;
     let (codec, payload) = spill(encoded.payload, blobs).map_err(|source| AppendError::NotDurable {
         what: format!("the payload of event {}", event.seq),
         source,
@@ -68,7 +42,6 @@ fn prepare_one(event: &Event, blobs: &dyn BlobStore, json: WantJson) -> Result<E
         seq: event.seq,
         at: event.at,
         payload,
-        json: text,
     })
 }
 
@@ -85,7 +58,7 @@ pub fn seal(
     expected: ExpectedVersion,
     head: &mut Head,
     epoch: Epoch,
-) -> Result<Vec<SealedRecord>, AppendError> {
+) -> Result<Vec<Record>, AppendError> {
     if let ExpectedVersion::Exactly(expected) = expected {
         check_version(&prepared, expected, head.seq)?;
     }
@@ -107,7 +80,7 @@ pub fn seal(
         };
         header.seal(&item.payload);
         *head = Head::at(&header);
-        sealed.push(SealedRecord { record: Record { header, payload: item.payload }, json: item.json });
+        sealed.push(Record { header, payload: item.payload });
     }
     Ok(sealed)
 }
@@ -160,6 +133,11 @@ pub fn decode(record: &RecordRef<'_>, blobs: &dyn BlobStore) -> Result<Event, Re
         Err(error) => Err(ReadError::Corrupt { at: seq, detail: error.to_string() }),
     }
 }
+
+/// Stored records, each with its number. After an error it ends.
+pub trait RawRecords<B>: Iterator<Item = Result<(Seq, B), ReadError>> + Send {}
+
+impl<B, I: Iterator<Item = Result<(Seq, B), ReadError>> + Send> RawRecords<B> for I {}
 
 /// Reads stored records in order, checks each hash and each link, and stops at the first that is wrong.
 pub struct ChainReader<I> {

@@ -3,13 +3,16 @@
 //! There is no timer and no separate thread. The first producer that finds no commit in progress commits for all
 //! waiting ones. Then one of the producers that arrived meanwhile does the same. So a single producer never waits.
 
+use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use unstuck_core::id::Epoch;
 use unstuck_files::error::with_causes;
 
-use crate::chain::{self, EncodedFact, SealedRecord};
+use crate::chain::{self, EncodedFact};
 use crate::event_store::{AppendError, ExpectedVersion, Head};
+use crate::lease::FileLease;
+use crate::record::Record;
 
 /// Makes sealed records durable, all or none.
 pub trait Commit: Send {
@@ -18,7 +21,7 @@ pub trait Commit: Send {
     /// # Errors
     ///
     /// They are not, and nothing more may be committed.
-    fn commit(&mut self, records: &[SealedRecord]) -> Result<(), AppendError>;
+    fn commit(&mut self, records: &[Record]) -> Result<(), AppendError>;
 }
 
 /// Appends of several producers to one stream.
@@ -26,6 +29,7 @@ pub struct GroupCommit<C> {
     queue: Mutex<Queue>,
     changed: Condvar,
     committer: Mutex<C>,
+    lease: Option<FileLease>,
     epoch: Epoch,
 }
 
@@ -34,7 +38,7 @@ struct Queue {
     tail: Head,
     /// The end of what is durable.
     durable: Head,
-    waiting: Vec<SealedRecord>,
+    waiting: Vec<Record>,
     /// How many producers the waiting records come from.
     producers: usize,
     /// How many producers shared the last commit.
@@ -44,8 +48,15 @@ struct Queue {
 }
 
 impl<C: Commit> GroupCommit<C> {
-    /// Continues the stream that ends with `head`.
-    pub fn new(committer: C, head: Head, epoch: Epoch) -> Self {
+    /// Continues the stream that ends with `head`, in an epoch after that. Each commit checks the lease first; without one
+    /// nothing keeps a second writer out.
+    ///
+    /// # Errors
+    ///
+    /// The epoch cannot be written into the lease.
+    pub fn new(committer: C, head: Head, lease: Option<FileLease>) -> io::Result<Self> {
+        lease.as_ref().map_or(Ok(()), |lease| lease.bump_epoch(head.epoch))?;
+        let epoch = lease.as_ref().map_or(head.epoch.next(), FileLease::epoch);
         let queue = Queue {
             tail: head,
             durable: head,
@@ -55,7 +66,8 @@ impl<C: Commit> GroupCommit<C> {
             committing: false,
             poisoned: None,
         };
-        Self { queue: Mutex::new(queue), changed: Condvar::new(), committer: Mutex::new(committer), epoch }
+        let (queue, committer) = (Mutex::new(queue), Mutex::new(committer));
+        Ok(Self { queue, changed: Condvar::new(), committer, lease, epoch })
     }
 
     /// Returns the end of the durable stream.
@@ -63,9 +75,12 @@ impl<C: Commit> GroupCommit<C> {
         self.lock().durable
     }
 
-    /// Gives `prepared` a place at the end of the stream and returns when it is durable.
+    /// Gives `prepared` a place at the end of the stream and returns when it is durable. An empty batch changes nothing.
     pub fn append(&self, prepared: Vec<EncodedFact>, expected: ExpectedVersion) -> Result<Head, AppendError> {
         let mut queue = self.lock();
+        if prepared.is_empty() {
+            return Ok(queue.durable);
+        }
         queue.check_healthy()?;
         let sealed = chain::seal(prepared, expected, &mut queue.tail, self.epoch)?;
         let mine = queue.tail;
@@ -92,7 +107,9 @@ impl<C: Commit> GroupCommit<C> {
         let tail = queue.tail;
         drop(queue);
 
-        let result = self.committer.lock().unwrap_or_else(PoisonError::into_inner).commit(&records);
+        let is_ours = self.lease.as_ref().map_or(Ok(()), FileLease::check);
+        let commit = |()| self.committer.lock().unwrap_or_else(PoisonError::into_inner).commit(&records);
+        let result = is_ours.and_then(commit);
 
         let mut queue = self.lock();
         queue.committing = false;
@@ -145,7 +162,6 @@ mod tests {
 
     use super::*;
     use crate::blobs::MemoryBlobs;
-    use crate::chain::WantJson;
 
     struct Slow {
         commits: Arc<AtomicUsize>,
@@ -153,7 +169,7 @@ mod tests {
     }
 
     impl Commit for Slow {
-        fn commit(&mut self, _: &[SealedRecord]) -> Result<(), AppendError> {
+        fn commit(&mut self, _: &[Record]) -> Result<(), AppendError> {
             self.commits.fetch_add(1, Ordering::SeqCst);
             match self.gate.recv() {
                 Ok(true) => Ok(()),
@@ -164,14 +180,14 @@ mod tests {
 
     fn prepared() -> Vec<EncodedFact> {
         let event = Event { seq: Seq(1), at: Timestamp(0), fact: Observation::DeadlinePassed.into() };
-        chain::prepare(&[event], &MemoryBlobs::default(), WantJson::Unwanted).unwrap()
+        chain::prepare(&[event], &MemoryBlobs::default()).unwrap()
     }
 
     #[test]
     fn events_queued_during_a_commit_share_the_next_one() {
         let commits = Arc::new(AtomicUsize::new(0));
         let (open_gate, gate) = mpsc::channel();
-        let group = GroupCommit::new(Slow { commits: commits.clone(), gate }, Head::default(), Epoch(1));
+        let group = GroupCommit::new(Slow { commits: commits.clone(), gate }, Head::default(), None).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| group.append(prepared(), ExpectedVersion::Any).unwrap());
             while commits.load(Ordering::SeqCst) == 0 {
@@ -194,7 +210,7 @@ mod tests {
     fn after_a_failed_commit_nothing_more_is_written() {
         let commits = Arc::new(AtomicUsize::new(0));
         let (open_gate, gate) = mpsc::channel();
-        let group = GroupCommit::new(Slow { commits: commits.clone(), gate }, Head::default(), Epoch(1));
+        let group = GroupCommit::new(Slow { commits: commits.clone(), gate }, Head::default(), None).unwrap();
         open_gate.send(false).unwrap();
         assert!(matches!(
             group.append(prepared(), ExpectedVersion::Any),

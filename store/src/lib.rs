@@ -37,6 +37,7 @@
 pub mod blobs;
 pub mod chain;
 pub mod checkpoint;
+pub mod engine;
 pub mod event_store;
 #[cfg(feature = "testing")]
 pub mod fault_injection;
@@ -44,9 +45,13 @@ pub mod lease;
 pub mod memory;
 pub mod mirror;
 pub mod record;
+pub mod record_table;
 pub mod recovery;
 pub mod run_dir;
+mod run_index;
 pub mod run_log;
+pub mod run_start;
+pub mod runs;
 pub mod state_dir;
 pub mod store;
 pub mod store_url;
@@ -62,12 +67,15 @@ pub mod line_reader;
 mod text_cursor;
 
 pub use blobs::{BlobStore, BlobWriter};
+pub use engine::{Engine, Repairer};
 pub use event_store::{AppendError, EventStore, Events, ExpectedVersion, Head, ReadError, Records};
 pub use lease::{Holder, Lease, Liveness};
 pub use mirror::MirrorReader;
+pub use record_table::{RecordTable, TableStream};
 pub use recovery::{OpenError, RecoveryReport, Repair};
 pub use run_dir::RunDir;
 pub use run_log::{ReadLog, RunLog};
+pub use runs::Runs;
 pub use state_dir::StateDir;
 pub use store::{RunEntry, Store};
 pub use store_url::StoreUrl;

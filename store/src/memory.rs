@@ -8,7 +8,7 @@ use unstuck_core::event::Event;
 use unstuck_core::id::{Epoch, Seq};
 
 use crate::blobs::{BlobStore, MemoryBlobs};
-use crate::chain::{self, ChainReader, WantJson};
+use crate::chain::{self, ChainReader};
 use crate::event_store::{AppendError, EventStore, Events, ExpectedVersion, Head, ReadError, Records};
 
 /// A stream in memory. Clones are the same stream under the same lease.
@@ -94,14 +94,14 @@ impl EventStore for MemoryStore {
         if batch.is_empty() {
             return Ok(self.head());
         }
-        let prepared = chain::prepare(batch, &*self.blobs, WantJson::Unwanted)?;
+        let prepared = chain::prepare(batch, &*self.blobs)?;
         let mut shared = self.lock();
         if shared.epoch != self.epoch {
             return Err(AppendError::Fenced { ours: self.epoch, theirs: shared.epoch });
         }
         let mut head = shared.head;
         let sealed = chain::seal(prepared, expected, &mut head, self.epoch)?;
-        shared.records.extend(sealed.iter().map(|sealed| Arc::from(sealed.record.to_bytes())));
+        shared.records.extend(sealed.iter().map(|record| Arc::from(record.to_bytes())));
         shared.head = head;
         Ok(head)
     }

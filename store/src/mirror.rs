@@ -1,7 +1,8 @@
 //! `events.jsonl`: every event of a run as one line of JSON, next to its store.
 //!
 //! Users and other processes read it while the run is live, which sled does not allow for the store. It also shows how
-//! far the store had come. It is written after the store has made the events durable, with one `write` and no `fsync`.
+//! far the store had come. A [run log](crate::run_log) writes it after the store has made the events durable, with one
+//! `write` and no `fsync`.
 //! The format of a line is the same as in an [export](crate::transfer).
 
 use std::fs::{File, OpenOptions};
@@ -215,6 +216,11 @@ pub fn end_last_line(path: &Path) -> io::Result<()> {
     let Ok(last) = tail.last.transpose() else { return Ok(()) };
     let last = last.as_ref().map(Head::at).unwrap_or_default();
     last.check_next(&header).map_or(Ok(()), |()| MirrorWriter::open(path)?.write(b"\n"))
+}
+
+/// Cuts the mirror to `length` bytes, and creates a missing one.
+pub fn cut(path: &Path, length: u64) -> io::Result<()> {
+    safe_open::open_with(OpenOptions::new().write(true).create(true).truncate(false), path)?.set_len(length)
 }
 
 /// Removes the lines after event `seq`, and an incomplete last line.

@@ -9,7 +9,9 @@ use unstuck_core::id::{RunId, Seq};
 use unstuck_files::hint;
 
 use crate::event_store::span;
+use crate::event_store::{Head, ReadError};
 use crate::lease::Holder;
+use crate::run_dir::RunDir;
 
 /// Findings of opening a log; empty if there was no problem.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -148,6 +150,8 @@ pub enum OpenError {
     NotKept { run: String },
     #[error("the log of run {run} cannot be read: {detail}")]
     Unreadable { run: String, detail: String },
+    #[error("this store cannot {what}")]
+    NotOffered { what: &'static str },
     #[error("the log of run {run} cannot be read while nobody writes it: {} is missing", path.display())]
     NoMirror { run: String, path: PathBuf },
     #[error("cannot open the log of run {run} in {}", path.display())]
@@ -167,6 +171,12 @@ fn holder_suffix(holder: Option<&Holder>) -> String {
 pub const PUT_BACK: &str = "put events.jsonl or the folder store back from a backup of that folder, or read an export of the run in again: unstuck import FILE";
 
 impl OpenError {
+    /// Returns the error for a folder that cannot be used.
+    pub fn io(folder: &RunDir) -> impl Fn(io::Error) -> Self {
+        let (run, path) = (folder.run().to_string(), folder.path().to_owned());
+        move |source| Self::Io { run: run.clone(), path: path.clone(), source }
+    }
+
     /// Returns what to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
@@ -188,6 +198,9 @@ impl OpenError {
                 format!("look at it: unstuck verify {run}")
             }
             Self::NotKept { .. } | Self::Unreadable { .. } => return None,
+            Self::NotOffered { .. } => {
+                "use the store sled: for it, as in: unstuck --store sled:PATH ...".to_owned()
+            }
             Self::Lines { .. } => "export it again where it comes from".to_owned(),
             Self::Differs { run, .. } => format!("see what is here: unstuck show {run}"),
             Self::Io { source, .. } => format!("{}, then try again", hint::for_io(source)),
@@ -223,4 +236,35 @@ pub enum SalvageState {
     Empty,
     /// Unknown until this is done.
     Unreadable(String),
+}
+
+/// The intact events of a damaged log.
+#[derive(Debug, Default)]
+pub struct SalvageReport {
+    /// The last event of the last complete batch.
+    pub head: Head,
+    /// Number of events from the files of the store.
+    pub found: u64,
+    /// Whether the last event is from the store. The file of the store may have been cut after it.
+    pub ends_in_store: bool,
+    /// The last event that left a trace.
+    pub known: Seq,
+    /// Whether intact lines of the mirror were skipped.
+    pub is_damaged: bool,
+    /// How many lines behind the last one that was taken are damaged or cut short, and have no record in their place.
+    pub behind: u64,
+}
+
+impl SalvageReport {
+    /// Returns the last event.
+    pub fn last(&self) -> Seq {
+        self.head.seq
+    }
+
+    /// Returns the error for what is known to be lost behind the last event, if there is something.
+    pub fn lost(&self) -> Option<ReadError> {
+        let after = self.head.seq;
+        let known = self.known.max(if self.behind > 0 { after.next() } else { after });
+        (after < known).then_some(ReadError::Behind { after, known })
+    }
 }

@@ -7,22 +7,27 @@ use std::io;
 use std::iter;
 use std::mem;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use unstuck_core::event::Event;
 use unstuck_core::id::{RunId, Seq};
+use unstuck_files::error::with_causes;
 use unstuck_files::safe_open::FileError;
 
+use crate::blob_errors::{FirstBlobError, TrackedBlobs};
 use crate::blobs::{BlobStore, DirBlobs, MemoryBlobs};
 use crate::chain;
 use crate::checkpoint::Checkpoint;
 use crate::event_store::{AppendError, EventStore, Events, ExpectedVersion, Head, ReadError, Records};
+use crate::json_line;
 use crate::lease::{FileLease, Liveness};
 use crate::line_reader::line_error;
 use crate::memory::MemoryStore;
-use crate::mirror::{self, MirrorReader, Tail};
+use crate::mirror::{self, MirrorReader, MirrorWriter, Tail};
 use crate::record::{Header, Record};
+use crate::recovery::OpenError;
 use crate::run_dir::RunDir;
+use crate::run_index;
 use crate::wire::EventType;
 
 /// The log of a run, with the right to append to it until it is dropped.
@@ -30,7 +35,43 @@ pub struct RunLog {
     store: Box<dyn EventStore>,
     blobs: Arc<dyn BlobStore>,
     /// `None` for a run in memory.
-    folder: Option<RunDir>,
+    folder: Option<LogFolder>,
+}
+
+/// The folder of a log, with its mirror.
+struct LogFolder {
+    dir: RunDir,
+    mirror: Mutex<LiveMirror>,
+    /// If a payload cannot be stored, no event is either.
+    blob_error: FirstBlobError,
+}
+
+/// A mirror that follows a store.
+struct LiveMirror {
+    writer: MirrorWriter,
+    /// The last event that has a line.
+    last: Seq,
+    lines: Vec<u8>,
+    /// Why a line was not written. Nothing is appended after that.
+    failure: Option<String>,
+}
+
+impl LiveMirror {
+    /// Writes the lines of all durable events, unless another append has written them.
+    ///
+    /// Without its line an event would be hidden from every reader of a live run, so an error counts as one of the append.
+    fn follow(&mut self, store: &dyn EventStore, blobs: &dyn BlobStore, appended: Head) -> io::Result<()> {
+        if self.last >= appended.seq {
+            return Ok(());
+        }
+        self.lines.clear();
+        for record in store.records(self.last.next()).map_err(io::Error::other)? {
+            let record = record.map_err(io::Error::other)?;
+            json_line::push_stored(&mut self.lines, &record.as_ref(), blobs).map_err(io::Error::other)?;
+            self.last = record.header.seq;
+        }
+        self.writer.write(&self.lines)
+    }
 }
 
 impl RunLog {
@@ -45,9 +86,22 @@ impl RunLog {
         Self { store, blobs, folder: None }
     }
 
-    /// Makes a log whose mirror, checkpoint and artifacts are in a folder.
-    pub fn in_folder(store: Box<dyn EventStore>, blobs: Arc<dyn BlobStore>, folder: RunDir) -> Self {
-        Self { store, blobs, folder: Some(folder) }
+    /// Makes a log whose mirror, checkpoint and artifacts are in a folder. The mirror ends where the store ends.
+    ///
+    /// # Errors
+    ///
+    /// The mirror cannot be opened.
+    pub fn in_folder(store: Box<dyn EventStore>, dir: RunDir) -> io::Result<Self> {
+        run_index::note_opened(&dir);
+        let (writer, last) = (MirrorWriter::open(&dir.mirror())?, store.head().seq);
+        let mirror = Mutex::new(LiveMirror { writer, last, lines: Vec::new(), failure: None });
+        let blob_error = FirstBlobError::default();
+        let blobs = TrackedBlobs::over(Arc::new(DirBlobs::new(dir.blobs())), blob_error.clone());
+        Ok(Self { store, blobs: Arc::new(blobs), folder: Some(LogFolder { dir, mirror, blob_error }) })
+    }
+
+    fn dir(&self) -> Option<&RunDir> {
+        self.folder.as_ref().map(|folder| &folder.dir)
     }
 
     /// Returns where large payloads go.
@@ -57,27 +111,27 @@ impl RunLog {
 
     /// Returns the run; `None` for a run in memory.
     pub fn run(&self) -> Option<&RunId> {
-        self.folder.as_ref().map(RunDir::run)
+        self.dir().map(RunDir::run)
     }
 
     /// Returns the folder for the artifacts of the run; `None` for a run in memory.
     pub fn artifacts(&self) -> Option<PathBuf> {
-        self.folder.as_ref().map(RunDir::artifacts)
+        self.dir().map(RunDir::artifacts)
     }
 
     /// Returns the last event that came from an export; 0 for a run that was recorded here.
     pub fn imported_up_to(&self) -> Seq {
-        self.folder.as_ref().map_or(Seq(0), RunDir::imported_up_to)
+        self.dir().map_or(Seq(0), RunDir::imported_up_to)
     }
 
     /// Returns the note on the workspace that a dead supervisor left, if there is one.
     pub fn orphan_note(&self) -> Option<Checkpoint> {
-        Checkpoint::load(&self.folder.as_ref()?.orphan_note())
+        Checkpoint::load(&self.dir()?.orphan_note())
     }
 
     /// Saves the fold of all events up to `at`, a head that an append returned.
     pub fn save_checkpoint(&self, at: Head, reducer_version: u32, state: Vec<u8>) -> io::Result<()> {
-        match &self.folder {
+        match self.dir() {
             None => Ok(()),
             Some(folder) => {
                 Checkpoint { seq: at.seq, hash: at.hash, reducer_version, state }.save(&folder.checkpoint())
@@ -87,7 +141,7 @@ impl RunLog {
 
     /// Returns the last saved fold, if it is one of this log and of this reducer.
     pub fn checkpoint(&self, reducer_version: u32) -> Option<Checkpoint> {
-        let checkpoint = Checkpoint::load(&self.folder.as_ref()?.checkpoint())?;
+        let checkpoint = Checkpoint::load(&self.dir()?.checkpoint())?;
         let record = self.store.records(checkpoint.seq).ok()?.next()?.ok()?;
         let fits = record.header.hash == checkpoint.hash && checkpoint.reducer_version == reducer_version;
         fits.then_some(checkpoint)
@@ -99,7 +153,7 @@ impl RunLog {
             event?;
         }
         let head = self.store.head();
-        if let Some(folder) = &self.folder {
+        if let Some(folder) = self.dir() {
             let mut lines = mirror::rebuild(&folder.mirror())?;
             for line in lines.by_ref() {
                 line?;
@@ -117,7 +171,26 @@ impl RunLog {
 
 impl EventStore for RunLog {
     fn append(&self, batch: &[Event], expected: ExpectedVersion) -> Result<Head, AppendError> {
-        self.store.append(batch, expected)
+        let Some(LogFolder { dir, mirror, blob_error }) = &self.folder else {
+            return self.store.append(batch, expected);
+        };
+        let not_durable =
+            |what: &str, source| AppendError::NotDurable { what: what.to_owned(), source }.within(dir.path());
+        if let Some(source) = blob_error.first().filter(|_| !batch.is_empty()) {
+            return Err(not_durable("a payload", source));
+        }
+        let mirror = || mirror.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(why) = &mirror().failure {
+            return Err(AppendError::Poisoned { why: why.clone() });
+        }
+        let head = self.store.append(batch, expected).map_err(|error| error.within(dir.path()))?;
+        let mut mirror = mirror();
+        mirror.follow(&*self.store, &*self.blobs, head).map_err(|source| {
+            let error = not_durable("events.jsonl", source);
+            mirror.failure = Some(with_causes(&error));
+            error
+        })?;
+        Ok(head)
     }
 
     fn read(&self, from: Seq) -> Result<Events<'_>, ReadError> {
@@ -141,6 +214,15 @@ pub trait TailSource: Send + Sync {
     ///
     /// A file of the engine cannot be read.
     fn read_after(&self, folder: &RunDir, last: Option<&Header>) -> Result<StoreTail, FileError>;
+}
+
+/// An engine that cannot be read without being opened: an interrupted run is read up to the end of its mirror.
+struct NoTail;
+
+impl TailSource for NoTail {
+    fn read_after(&self, _: &RunDir, _: Option<&Header>) -> Result<StoreTail, FileError> {
+        Ok(StoreTail::default())
+    }
 }
 
 /// Records that the mirror does not have.
@@ -186,6 +268,20 @@ pub struct ReadLog {
 }
 
 impl ReadLog {
+    /// Reads the mirror of the log in a folder.
+    ///
+    /// # Errors
+    ///
+    /// The mirror is missing.
+    pub fn open(folder: &RunDir) -> Result<Self, OpenError> {
+        let (run, path) = (folder.run().to_string(), folder.mirror());
+        if path.exists() {
+            Ok(Self::new(folder, Arc::new(NoTail)))
+        } else {
+            Err(OpenError::NoMirror { run, path })
+        }
+    }
+
     /// Reads the log in a folder, with what an engine has beyond its mirror.
     pub fn new(folder: &RunDir, engine: Arc<dyn TailSource>) -> Self {
         Self { folder: folder.clone(), blobs: Arc::new(DirBlobs::new(folder.blobs())), engine }

@@ -1,32 +1,39 @@
-//! Where runs are kept, as a person writes it: `sled:PATH` or `memory:`. Later backends add a scheme here.
+//! Where runs are kept, as a person writes it: `sled:PATH`, or another scheme that a program knows.
 
+use std::ffi::OsString;
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// Names a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoreUrl {
-    /// In this folder, which takes the place of the project's folder below `$XDG_STATE_HOME`.
-    Sled(PathBuf),
-    /// In memory: gone with the process.
-    Memory,
+pub struct StoreUrl {
+    /// The engine, such as `sled`.
+    pub scheme: String,
+    /// The place of the runs, such as a path.
+    pub rest: OsString,
 }
 
 /// Why a text names no store.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum StoreUrlError {
     #[error("{text:?} names no store: it has no scheme")]
     NoScheme { text: String },
     #[error("there is no store with the scheme {scheme:?}")]
-    UnknownScheme { scheme: String },
-    #[error("sled: needs the path of a folder")]
-    NoPath,
-    #[error("no shell puts the home folder in place of ~ in {text:?}")]
-    NotExpanded { text: String },
+    UnknownScheme { scheme: String, known: Vec<&'static str> },
+    #[error("{scheme}: needs the path of a folder")]
+    NoPath { scheme: String },
+    #[error("no shell puts the home folder in place of ~ in \"{url}\"")]
+    NotExpanded { url: StoreUrl },
     #[error("memory: takes no path, but {rest:?} follows it")]
     PathOfMemory { rest: String },
+    #[error("cannot open the store {url}")]
+    CannotOpen {
+        url: StoreUrl,
+        #[source]
+        source: io::Error,
+    },
 }
 
 impl StoreUrlError {
@@ -34,77 +41,51 @@ impl StoreUrlError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NoScheme { text } => format!("write sled:{text} for a folder, or memory:"),
-            Self::UnknownScheme { .. } | Self::NoPath => "write sled:PATH or memory:".to_owned(),
-            Self::NotExpanded { text } => format!("write {}", text.replacen('~', "$HOME", 1)),
+            Self::UnknownScheme { known, .. } => {
+                let known: Vec<String> = known.iter().map(|scheme| format!("{scheme}:PATH")).collect();
+                format!("write {} or memory:", known.join(", "))
+            }
+            Self::NoPath { scheme } => format!("write {scheme}:PATH or memory:"),
+            Self::NotExpanded { url } => format!("write {}", url.to_string().replacen('~', "$HOME", 1)),
             Self::PathOfMemory { .. } => "write memory: and nothing more".to_owned(),
+            Self::CannotOpen { source, .. } => {
+                format!("{}, then try again", unstuck_files::hint::for_io(source))
+            }
         })
     }
 }
 
 impl StoreUrl {
-    /// Reads `sled:PATH` or `memory:`.
+    /// Reads `SCHEME:REST`.
+    ///
+    /// # Errors
+    ///
+    /// It has no scheme.
     pub fn parse(text: &str) -> Result<Self, StoreUrlError> {
         let (scheme, rest) =
             text.split_once(':').ok_or_else(|| StoreUrlError::NoScheme { text: text.to_owned() })?;
-        match (scheme, rest) {
-            ("sled", "") => Err(StoreUrlError::NoPath),
-            ("sled", path) if path == "~" || path.starts_with("~/") => {
-                Err(StoreUrlError::NotExpanded { text: text.to_owned() })
-            }
-            ("sled", path) => Ok(Self::Sled(PathBuf::from(path))),
-            ("memory", "") => Ok(Self::Memory),
-            ("memory", rest) => Err(StoreUrlError::PathOfMemory { rest: rest.to_owned() }),
-            (scheme, _) => Err(StoreUrlError::UnknownScheme { scheme: scheme.to_owned() }),
-        }
+        Ok(Self { scheme: scheme.to_owned(), rest: rest.into() })
     }
-}
 
-impl FromStr for StoreUrl {
-    type Err = StoreUrlError;
-
-    fn from_str(text: &str) -> Result<Self, StoreUrlError> {
-        Self::parse(text)
+    /// Returns the path that follows the scheme, made absolute.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it begins with `~`.
+    pub fn path(&self) -> Result<PathBuf, StoreUrlError> {
+        let path = PathBuf::from(&self.rest);
+        if self.rest.is_empty() {
+            return Err(StoreUrlError::NoPath { scheme: self.scheme.clone() });
+        }
+        if path.starts_with("~") {
+            return Err(StoreUrlError::NotExpanded { url: self.clone() });
+        }
+        Ok(std::path::absolute(&path).unwrap_or(path))
     }
 }
 
 impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sled(path) => write!(f, "sled:{}", path.display()),
-            Self::Memory => f.write_str("memory:"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_reads_back_and_anything_else_names_the_schemes() {
-        for url in ["sled:/var/runs", "sled:runs:of:may", "memory:"] {
-            assert_eq!(StoreUrl::parse(url).unwrap().to_string(), url);
-        }
-        let complaint = |text: &str| {
-            let error = StoreUrl::parse(text).unwrap_err();
-            format!("{error}; {}", error.hint().unwrap())
-        };
-        assert_eq!(
-            complaint("sled:~/runs"),
-            r#"no shell puts the home folder in place of ~ in "sled:~/runs"; write sled:$HOME/runs"#
-        );
-        assert_eq!(
-            complaint("runs"),
-            r#""runs" names no store: it has no scheme; write sled:runs for a folder, or memory:"#
-        );
-        assert_eq!(
-            complaint("redis:x"),
-            r#"there is no store with the scheme "redis"; write sled:PATH or memory:"#
-        );
-        assert_eq!(complaint("sled:"), "sled: needs the path of a folder; write sled:PATH or memory:");
-        assert_eq!(
-            complaint("memory:x"),
-            r#"memory: takes no path, but "x" follows it; write memory: and nothing more"#
-        );
+        write!(f, "{}:{}", self.scheme, self.rest.display())
     }
 }

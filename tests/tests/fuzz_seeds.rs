@@ -24,7 +24,6 @@ use unstuck_core::workflow::{CheckMethod, ConvergencePolicy, OnFailure, Step, Wo
 use unstuck_store::event_store::{EventStore as _, ExpectedVersion};
 use unstuck_store::store::Store as _;
 use unstuck_store::wire::{self, EventType, SchemaVersion};
-use unstuck_store_sled::SledStore;
 use unstuck_tests::fuzz_targets::{CHECK_ID, GOOD_LOG, TARGETS, read_log};
 
 /// Minimum number of seeds. If there are fewer, some are lost.
@@ -327,7 +326,7 @@ fn reordered(line: &str) -> String {
 /// Returns the lines of a run.
 fn exported(world: &World) -> Vec<u8> {
     let place = tempfile::tempdir().unwrap();
-    let (store, run) = (SledStore::at(place.path()), "seed".into());
+    let (store, run) = (unstuck_store_sled::at(place.path()), "seed".into());
     let log = store.create(&run).unwrap();
     let mut events: &[Event] = &world.history.events;
     for length in &world.history.batches {

@@ -264,6 +264,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("unstuck-app", ALL),
     ("unstuck", &["unstuck-app", "unstuck-core", "unstuck-files", "unstuck-replay"]),
     ("unstuck-tests", ALL),
+    ("redb-store", &["unstuck", "unstuck-core", "unstuck-files", "unstuck-store"]),
 ];
 
 fn arrows(files: &[File]) -> Vec<Finding> {
@@ -595,7 +596,8 @@ fn fuzz_targets(files: &[File]) -> Vec<Finding> {
 
 /// Finds where the folder of a run is named outside of the stores.
 fn folders_of_runs(files: &[File]) -> Vec<Finding> {
-    let is_meant = |name: &str| name.contains("/src/") && !name.starts_with("store/");
+    let is_meant =
+        |name: &str| name.contains("/src/") && !name.starts_with("store/") && !name.starts_with("examples/");
     lines_with(files, is_meant, &["RunDir"], |_| "the folder of a run is named here".to_owned())
 }
 
@@ -603,7 +605,8 @@ fn folders_of_runs(files: &[File]) -> Vec<Finding> {
 fn opened_state_files(files: &[File]) -> Vec<Finding> {
     const WAYS: [&str; 5] =
         ["File::open(", "File::create(", "fs::read(", "fs::read_to_string(", "fs::write("];
-    let is_meant = |name: &str| name.starts_with("store/src/") || name.starts_with("store/sled/src/");
+    let is_product = |name: &str| name.starts_with("store/src/") || name.starts_with("store/sled/src/");
+    let is_meant = |name: &str| is_product(name) && !name.contains("/testing/");
     lines_with(files, is_meant, &WAYS, |way| format!("{way} opens a file"))
 }
 
@@ -652,8 +655,8 @@ fn lost_errors(files: &[File]) -> Vec<Finding> {
 /// from another crate and for longer names.
 const BOUNDS: &[(&str, usize, usize)] = &[
     ("core", 14_360, 500),
-    ("store", 6_490, 840),
-    ("store/sled", 3_230, 560),
+    ("store", 7_740, 840),
+    ("store/sled", 2_450, 560),
     ("store/files", 2_360, 520),
     ("adapters/failures", 17_910, 610),
     ("adapters/document", 2_200, 490),
@@ -664,8 +667,9 @@ const BOUNDS: &[(&str, usize, usize)] = &[
     ("adapters/evidence", 3_180, 510),
     ("runner", 7_030, 820),
     ("replay", 4_380, 430),
-    ("cli", 7_720, 480),
-    ("cli/app", 9_150, 660),
+    ("cli", 7_760, 480),
+    ("cli/app", 9_215, 660),
+    ("examples/redb-store", 130, 110),
 ];
 
 /// Checks whether a file is prose for people: a page, or Rust with its comments.

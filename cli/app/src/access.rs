@@ -13,11 +13,11 @@ use unstuck_process::redact::Redactor;
 use unstuck_runner::RunListener;
 use unstuck_runner::open::RunEnvironment;
 use unstuck_runner::workspace_link::recreate_folder_command;
+use unstuck_store::Runs;
 use unstuck_store::event_store::EventStore as _;
 use unstuck_store::recovery::{OpenError, RecoveryReport};
 use unstuck_store::run_log::RunLog;
 use unstuck_store::store::Store as _;
-use unstuck_store_sled::SledStore as Runs;
 use unstuck_workspace::branch::ProtectedBranches;
 use unstuck_workspace::snapshot::Snapshots;
 

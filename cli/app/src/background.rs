@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::event::RunStarted;
 use unstuck_core::id::RunId;
 use unstuck_files::{own_stdout, safe_open};
+use unstuck_store::Runs;
 use unstuck_store::store::Store as _;
-use unstuck_store_sled::SledStore as Runs;
 
 use crate::drive::Terms;
 use crate::error::{AppError, Result};

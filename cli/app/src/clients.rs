@@ -9,8 +9,8 @@ use std::thread;
 use serde::Serialize;
 use unstuck_core::workflow::Capability;
 use unstuck_document::nearest;
+use unstuck_store::Runs;
 use unstuck_store::state_dir::StateDir;
-use unstuck_store_sled::SledStore;
 use unstuck_workers::launch::{self, CallRequest, CallSession};
 use unstuck_workers::{Clients, Description};
 
@@ -96,7 +96,7 @@ pub struct ClientListRequest<'a> {
 /// No client has this name, a description is invalid, or the consent cannot be recorded.
 pub fn list(place: &ProjectLocation, request: &ClientListRequest<'_>) -> Result<Vec<ClientStatus>> {
     let runs = ProjectRuns::locate(place)?;
-    let project = runs.as_ref().map(SledStore::state);
+    let project = runs.as_ref().map(Runs::state);
     let workspace = place.directory()?;
     let clients = workers::load_clients(&workspace)?;
     let chosen = match request.name {

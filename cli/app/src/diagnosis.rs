@@ -10,8 +10,8 @@ use unstuck_core::workflow::Step;
 use unstuck_files::error::with_causes;
 use unstuck_files::private_dir::PrivateDir;
 use unstuck_runner::open::FinishedRun;
+use unstuck_store::Runs;
 use unstuck_store::store::Store as _;
-use unstuck_store_sled::SledStore as Runs;
 use unstuck_workspace::context_dir::CONVERGENCE;
 
 /// The page for a person among the files of a diagnosis.

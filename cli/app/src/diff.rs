@@ -11,7 +11,7 @@ use unstuck_core::snapshot::Snapshot;
 use unstuck_core::text::shell::quote_word;
 use unstuck_replay::snapshots::{self as recorded, SnapshotRef, gaps};
 use unstuck_runner::snapshots;
-use unstuck_store_sled::SledStore as Runs;
+use unstuck_store::Runs;
 use unstuck_workspace::snapshot::{
     ChangedExcluded, DiffOptions, ExcludedChange, ExcludedReason, OneSidedPath, Snapshots,
 };

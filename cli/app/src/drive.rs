@@ -10,9 +10,9 @@ use unstuck_core::id::RunId;
 use unstuck_process::ProcessSpec;
 use unstuck_process::redact::Redactor;
 use unstuck_runner::open::{ResumeKind, RunEnvironment};
+use unstuck_store::Runs;
 use unstuck_store::run_log::RunLog;
 use unstuck_store::store::{InMemory, Store};
-use unstuck_store_sled::SledStore as Runs;
 
 pub use unstuck_runner::open::FinishedRun;
 pub use unstuck_runner::{Interrupt, RunListener};

@@ -4,9 +4,9 @@ use unstuck_files::error::with_causes;
 use unstuck_files::hint;
 use unstuck_runner::open;
 use unstuck_runner::workspace_link::recreate_command;
+use unstuck_store::Runs;
 use unstuck_store::lease::Holder;
 use unstuck_store::store::{RunEntry, Store as _};
-use unstuck_store_sled::SledStore as Runs;
 use unstuck_workspace::snapshot;
 
 use crate::error::AppError;

@@ -2,7 +2,7 @@
 //!
 //! # Map
 //!
-//! - [`project_location`] is the directory of a command, [`project`] finds the runs that a request names. [`listing`] and
+//! - [`project_location`] is the directory of a command, [`stores`] opens the store that it names, [`project`] finds the runs that a request names. [`listing`] and
 //!   [`overview`] list them, [`status`] and [`next`] give the status of each and the next command. [`run_revision`] is a point in
 //!   a run.
 //! - Before a run: [`workers`], [`clients`], [`client_version`], [`login_status`], [`client_source`], [`trust`] and [`sandbox`]
@@ -60,6 +60,7 @@ pub mod sandbox;
 pub mod start;
 pub mod status;
 pub mod stop;
+pub mod stores;
 pub mod text;
 pub mod transfer;
 pub mod trust;

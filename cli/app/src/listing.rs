@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::cost::{CostTotal, Spend, Tokens};
 use unstuck_core::id::{Millis, RunId, Timestamp};
 use unstuck_files::safe_open;
-use unstuck_store_sled::SledStore as Runs;
-use unstuck_store_sled::store::RunListState;
+use unstuck_store::Runs;
+use unstuck_store::runs::RunListState;
 
 use crate::status::Status;
 use crate::text;
@@ -438,7 +438,7 @@ impl Key {
 }
 
 fn soon(now: Timestamp) -> Timestamp {
-    Timestamp(now.0.saturating_add(unstuck_store_sled::store::CLOCKS_DIFFER))
+    Timestamp(now.0.saturating_add(unstuck_store::runs::CLOCKS_DIFFER))
 }
 
 impl<'a> RunList<'a> {
@@ -705,7 +705,7 @@ mod tests {
         fn new() -> Self {
             let keep = tempfile::tempdir().expect("a folder");
             let (state, looks) = (Mutex::default(), Mutex::default());
-            Self { runs: Runs::at(keep.path()), _keep: keep, state, looks }
+            Self { runs: unstuck_store_sled::at(keep.path()), _keep: keep, state, looks }
         }
 
         fn set(&self, run: &str, standing: Status, started_at: u64) {

@@ -8,10 +8,9 @@ use unstuck_core::id::{RunId, Timestamp};
 use unstuck_core::text::shell::quote_word;
 use unstuck_files::error::with_causes;
 use unstuck_files::hint;
+use unstuck_store::Runs;
+use unstuck_store::runs::ResolveError;
 use unstuck_store::store::{RunEntry, Store as _};
-use unstuck_store::store_url::StoreUrl;
-use unstuck_store_sled::SledStore as Runs;
-use unstuck_store_sled::store::ResolveError;
 
 use crate::error::{AppError, Result};
 use crate::listing::{self, RunList};
@@ -30,13 +29,10 @@ impl ProjectRuns {
     /// Finds the runs that a command is about; `None` where they are kept in memory.
     pub fn locate(place: &ProjectLocation) -> Result<Option<Runs>> {
         if let Some(url) = &place.store {
-            let url = StoreUrl::parse(url).map_err(|error| AppError::usage(&error).hint_if(error.hint()))?;
-            return Ok(match url {
-                StoreUrl::Sled(path) => Some(Runs::at(std::path::absolute(&path).unwrap_or(path))),
-                StoreUrl::Memory => None,
-            });
+            let opened = place.stores.open(url);
+            return opened.map_err(|error| AppError::usage(with_causes(&error)).hint_if(error.hint()));
         }
-        let runs = Runs::locate(project_location::root(&place.directory()?));
+        let runs = unstuck_store_sled::locate(project_location::root(&place.directory()?));
         runs.map(Some).map_err(|error| AppError::usage(with_causes(&error)).hint_if(error.hint()))
     }
 
@@ -50,7 +46,9 @@ impl ProjectRuns {
         let all = runs.path().parent().and_then(|all| std::fs::read_dir(all).ok());
         let others = all.into_iter().flatten().flatten().map(|entry| entry.path());
         let mut found: Vec<(RunEntry, PathBuf)> = others
-            .filter_map(|path| Some((Runs::at(path.clone()).runs().ok()?.into_iter().next()?, path)))
+            .filter_map(|path| {
+                Some((unstuck_store_sled::at(path.clone()).runs().ok()?.into_iter().next()?, path))
+            })
             .collect();
         found.retain(|(last, _)| {
             let workspace = Path::new(&last.workspace);
@@ -135,7 +133,7 @@ impl ProjectRuns {
         const SHORTEST: usize = 4;
         let is_id = text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let all = std::fs::read_dir(self.runs.path().parent().filter(|_| is_id)?).ok()?;
-        let others = all.flatten().map(|entry| Runs::at(entry.path()));
+        let others = all.flatten().map(|entry| unstuck_store_sled::at(entry.path()));
         let mut found = others.filter_map(|runs| runs.resolve(text).ok());
         let entry = found.next().filter(|_| found.next().is_none())?;
         let there = quote_word(&entry.workspace);

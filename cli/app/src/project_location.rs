@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{AppError, Result};
+use crate::stores::Stores;
 
 /// Where a command works, and where its runs are kept.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +13,8 @@ pub struct ProjectLocation {
     pub directory: Option<PathBuf>,
     /// The store as a person writes it, `sled:PATH` or `memory:`; `None` for the state folder of the project.
     pub store: Option<String>,
+    /// The stores that can be named.
+    pub stores: Stores,
 }
 
 impl ProjectLocation {

@@ -37,7 +37,7 @@ pub fn write(project: &ProjectRuns, found: RunHandle, folder: &Path) -> Result<R
             .hint("name a new folder: unstuck export RUN --test DIR")
     };
     let short = found.short().to_owned();
-    let run = RecordedRun::Kept(found);
+    let run = RecordedRun::Kept(Box::new(found));
     let answer = replay::what_if(&run, &[], false)?;
     let (Some(end), Some(outcome), Some(at)) =
         (ExpectedEnd::from_answer(&answer), answer.outcome, answer.outcome_at)

@@ -24,7 +24,7 @@ use crate::{run_revision, what_if_keys};
 /// Where the events of a run are.
 pub enum RecordedRun {
     /// In the store of its project.
-    Kept(RunHandle),
+    Kept(Box<RunHandle>),
     /// In an exported file, which is all that is needed to decide again.
     Exported(PathBuf),
 }

@@ -8,12 +8,12 @@ use unstuck_core::id::{RunId, Seq};
 use unstuck_core::{Event, Fact, Observation};
 use unstuck_files::error::with_causes;
 use unstuck_files::safe_open::{self, LINE_MAX as ALL_MAX};
+use unstuck_store::Runs;
 use unstuck_store::event_store::ReadError;
 use unstuck_store::lease::{Holder, Liveness};
 use unstuck_store::recovery::OpenError;
 use unstuck_store::run_log::ReadLog;
 use unstuck_store::store::{RunEntry, Store as _};
-use unstuck_store_sled::SledStore as Runs;
 
 use crate::error::{AppError, Result};
 use crate::known_secrets;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use unstuck_core::id::RunId;
 use unstuck_core::text::shell::quote_word;
 use unstuck_files::error::with_causes;
-use unstuck_store_sled::SledStore as Runs;
+use unstuck_store::Runs;
 use unstuck_workspace::branch::{GitFacts, facts};
 use unstuck_workspace::git_ignored;
 use unstuck_workspace::worktree::{self, Worktree, WorktreeBranch};

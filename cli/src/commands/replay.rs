@@ -52,7 +52,7 @@ pub fn replay(global: &GlobalArgs, args: &Args) -> Result {
     let found = if RecordedRun::is_file(&args.run) {
         RecordedRun::Exported(PathBuf::from(&args.run))
     } else {
-        RecordedRun::Kept(global.project()?.find(&args.run)?)
+        RecordedRun::Kept(Box::new(global.project()?.find(&args.run)?))
     };
     if args.step {
         return step(&found, args.to.map(Seq));

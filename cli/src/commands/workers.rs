@@ -96,8 +96,11 @@ mod tests {
 
     fn worker(name: &str, login: Login) -> ClientStatus {
         let folder = tempfile::tempdir().unwrap();
-        let place =
-            ProjectLocation { directory: Some(folder.path().into()), store: Some("memory:".to_owned()) };
+        let place = ProjectLocation {
+            directory: Some(folder.path().into()),
+            store: Some("memory:".to_owned()),
+            ..ProjectLocation::default()
+        };
         let request = ClientListRequest { name: Some(name), ..ClientListRequest::default() };
         ClientStatus {
             path: Some(format!("/opt/bin/{name}").into()),

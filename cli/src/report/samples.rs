@@ -7,14 +7,13 @@ use unstuck_app::report::{Excerpt, of_log};
 use unstuck_core::Event;
 use unstuck_core::id::{Iteration, RunId, Seq, StepId};
 use unstuck_store::event_store::EventStore as _;
-use unstuck_store_sled::SledStore;
 
 use super::*;
 
 pub fn events() -> Vec<Event> {
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/report/stuck.jsonl");
     let folder = tempfile::tempdir().expect("a scratch folder");
-    let store = SledStore::at(folder.path());
+    let store = unstuck_store_sled::at(folder.path());
     let mut lines = std::fs::File::open(recorded).expect("it is there");
     let log = store.import(&RunId::from("fbd70e514ee7"), &mut lines).expect("it can be read");
     log.read(Seq(1)).expect("it was just written").collect::<Result<_, _>>().expect("its chain is whole")

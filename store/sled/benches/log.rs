@@ -1,6 +1,6 @@
 //! Cost of the log: each figure is printed with a limit that is measured in the same run.
 //!
-//! `cargo bench -p unstuck-store`; `UNSTUCK_BENCH_EVENTS` changes how long the log of the replays is
+//! `cargo bench -p unstuck-store-sled`; `UNSTUCK_BENCH_EVENTS` changes how long the log of the replays is
 //! (1,000,000), `UNSTUCK_BENCH_DIR` where it lies, `UNSTUCK_BENCH_ONLY` takes words of the rows wanted.
 
 #[path = "../../tests/common/in_folder.rs"]
@@ -45,7 +45,7 @@ fn row(measure: &str, figure: &str, limit: &str, ratio: f64, target: &str) {
 /// Facts of one iteration of a real run: work, a check with a failure, and the verdict.
 fn iteration() -> &'static [Fact] {
     static RECORDED: LazyLock<Vec<Fact>> = LazyLock::new(|| {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/v1/gated.jsonl");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/v1/gated.jsonl");
         let folder = tempfile::tempdir().expect("a folder");
         let folder = in_folder::folder(folder.path(), "6f78cf22e859"); // the id in that file
         let log =

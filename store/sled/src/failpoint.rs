@@ -2,7 +2,7 @@
 //!
 //! Only with the feature `failpoints`, and only when `UNSTUCK_FAILPOINT=append:<n>:<where>` is set:
 //! `before` the n-th append of this process, `torn` after the engine has it but before it is flushed,
-//! `after` when all is durable. Without the feature nothing of it exists.
+//! `after` when it is durable and has no line in the mirror yet. Without the feature nothing of it exists.
 
 /// A boundary of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

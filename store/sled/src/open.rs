@@ -1,4 +1,4 @@
-//! Creates, opens, rebuilds and removes the log of a run: engine, mirror, blobs, lease and checkpoint together.
+//! Opens and rebuilds the log of a run: engine, mirror, blobs, lease and checkpoint together.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -8,70 +8,38 @@ use std::sync::Arc;
 use unstuck_core::id::Seq;
 use unstuck_files::durable;
 use unstuck_files::platform;
-use unstuck_files::read::{Read, is_absence};
 use unstuck_files::safe_open;
 use unstuck_store::blobs::DirBlobs;
 use unstuck_store::checkpoint::Checkpoint;
+use unstuck_store::engine;
 use unstuck_store::event_store::{Head, ReadError};
 use unstuck_store::lease::FileLease;
-use unstuck_store::recovery::{OpenError, RecoveryReport, Repair};
-use unstuck_store::run_dir::{FORMAT_VERSION, FormatFile, RunDir};
+use unstuck_store::record_table::TableStream;
+use unstuck_store::recovery::{OpenError, RecoveryReport, Repair, SalvageReport};
+use unstuck_store::run_dir::{FormatFile, RunDir};
 use unstuck_store::run_log::{ReadLog, RunLog};
+use unstuck_store::run_start;
 
-use crate::engine::Engine;
-use crate::index;
+use crate::database::Database;
+use crate::first_event;
 use crate::open_backup::OpenBackup;
 use crate::open_error::{self, NO_EVENT};
 use crate::reconcile::{self, Reconciler};
-use crate::run_start;
-use crate::salvage::{self, SalvageReport};
-use crate::sled_events::SledEvents;
+use crate::salvage;
+use crate::sled_table::SledTable;
 use crate::store_tail::SledFiles;
-
-/// Creates the log of a new run, or creates it again where an earlier creation was cut short.
-///
-/// # Errors
-///
-/// The run has a log already, or may have one that cannot be read.
-pub(crate) fn create(folder: &RunDir) -> Result<RunLog, OpenError> {
-    let failed = open_error::io(folder);
-    check_free(folder)?;
-    durable::create_folder(folder.path()).map_err(&failed)?;
-    let (lease, _) = FileLease::acquire_run(folder).map_err(|error| open_error::from_lease(folder, error))?;
-    // Another process may have begun the run until the lease was ours.
-    check_free(folder)?;
-    remove_unfinished(folder).map_err(&failed)?;
-    let engine = Engine::open(&folder.store()).map_err(|error| open_error::from_engine(folder, error))?;
-    File::create_new(folder.mirror()).map_err(&failed)?;
-    // Last, so that a run without it and without an event is one whose creation was cut short.
-    FormatFile::write(folder).map_err(&failed)?;
-    let blobs = Arc::new(DirBlobs::new(folder.blobs()));
-    assemble(folder, Arc::new(engine), blobs, lease, Head::default()).map_err(failed)
-}
-
-/// Returns whether there is a run, or may be one: anything but a missing folder and an unfinished creation.
-pub(crate) fn has_begun(folder: &RunDir) -> bool {
-    !matches!(run_start::is_free(folder), Read::Found(true))
-}
-
-fn check_free(folder: &RunDir) -> Result<(), OpenError> {
-    match has_begun(folder) {
-        true => Err(OpenError::Exists { path: folder.path().to_owned() }),
-        false => Ok(()),
-    }
-}
 
 /// Opens the log of a run to append to it, and says what was repaired.
 pub(crate) fn open_for_writing(folder: &RunDir) -> Result<(RunLog, RecoveryReport), OpenError> {
-    let (OpenedLog { lease, engine, blobs, head }, repairs) = OpenedLog::repair(folder)?;
-    let log = assemble(folder, Arc::new(engine), blobs, lease, head);
-    Ok((log.map_err(open_error::io(folder))?, RecoveryReport { repairs }))
+    let (OpenedLog { lease, engine, head, .. }, repairs) = OpenedLog::repair(folder)?;
+    let log = assemble(folder, engine, lease, head);
+    Ok((log.map_err(OpenError::io(folder))?, RecoveryReport { repairs }))
 }
 
 /// Opens the log of a run to read it, also while another process appends to it.
 pub(crate) fn open_for_reading(folder: &RunDir) -> Result<ReadLog, OpenError> {
     check_there(folder)?;
-    check_names(folder)?;
+    run_start::check_names(folder, || first_event::read(folder))?;
     let path = folder.mirror();
     if !path.exists() {
         return Err(OpenError::NoMirror { run: folder.run().to_string(), path });
@@ -101,10 +69,10 @@ pub(crate) fn salvage(folder: &RunDir, out: &mut dyn Write) -> Result<SalvageRep
 ///
 /// There is no event, or a file cannot be read; nothing is changed then.
 pub(crate) fn rebuild_store(folder: &RunDir) -> Result<(RunLog, RecoveryReport), OpenError> {
-    let failed = open_error::io(folder);
+    let failed = OpenError::io(folder);
     check_there(folder)?;
-    check_names(folder)?;
-    let (lease, _) = FileLease::acquire_run(folder).map_err(|error| open_error::from_lease(folder, error))?;
+    run_start::check_names(folder, || first_event::read(folder))?;
+    let (lease, _) = engine::acquire(folder)?;
     let lines = durable::temporary_beside(&folder.mirror());
     let merged = merge_into(folder, &lines)?;
     let mut repairs = Vec::new();
@@ -127,8 +95,8 @@ pub(crate) fn rebuild_store(folder: &RunDir) -> Result<(RunLog, RecoveryReport),
 /// Writes the mirror again from the store, for a run whose mirror is damaged. The old mirror is kept aside.
 pub(crate) fn rebuild_mirror(folder: &RunDir) -> Result<RecoveryReport, OpenError> {
     check_there(folder)?;
-    let _lease = FileLease::acquire_run(folder).map_err(|error| open_error::from_lease(folder, error))?;
-    let engine = Engine::open(&folder.store()).map_err(|error| open_error::from_engine(folder, error))?;
+    let _lease = engine::acquire(folder)?;
+    let engine = Database::open(&folder.store()).map_err(|error| open_error::from_engine(folder, error))?;
     let blobs = DirBlobs::new(folder.blobs());
     let mut reconciler =
         Reconciler { folder, engine: &engine, blobs: &blobs, repairs: Vec::new(), aside: None };
@@ -138,21 +106,20 @@ pub(crate) fn rebuild_mirror(folder: &RunDir) -> Result<RecoveryReport, OpenErro
 
 /// Makes the store of a run that has a mirror and nothing else.
 fn fill(folder: &RunDir, lease: FileLease) -> Result<RunLog, OpenError> {
-    let failed = open_error::io(folder);
-    let engine = Engine::open(&folder.store()).map_err(|error| open_error::from_engine(folder, error))?;
+    let failed = OpenError::io(folder);
+    let engine = Database::open(&folder.store()).map_err(|error| open_error::from_engine(folder, error))?;
     let blobs = Arc::new(DirBlobs::new(folder.blobs()));
     let reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, repairs: Vec::new(), aside: None };
     let head = reconciler.fill()?;
-    lease.bump_epoch(head.epoch).map_err(&failed)?;
-    assemble(folder, Arc::new(engine), blobs, lease, head).map_err(failed)
+    assemble(folder, engine, lease, head).map_err(failed)
 }
 
 /// Creates a run from the events in `lines`, each checked. Until all of it is written it has a name that no
 /// command takes for a run.
 pub(crate) fn create_from(folder: &RunDir, lines: &mut dyn io::Read) -> Result<RunLog, OpenError> {
-    let failed = open_error::io(folder);
+    let failed = OpenError::io(folder);
     // The remains of a run whose log is gone stay.
-    if has_begun(folder) && !is_gone(folder) {
+    if run_start::has_begun(folder, || first_event::is_unfinished(folder)) && !is_gone(folder) {
         return Err(OpenError::Exists { path: folder.path().to_owned() });
     }
     let parent = folder.path().parent().unwrap_or(Path::new(""));
@@ -166,9 +133,9 @@ pub(crate) fn create_from(folder: &RunDir, lines: &mut dyn io::Read) -> Result<R
 
 /// Writes a complete log of `lines` to a folder that nothing else uses.
 fn fill_from(made: &RunDir, lines: &mut dyn io::Read) -> Result<(), OpenError> {
-    let failed = open_error::io(made);
+    let failed = OpenError::io(made);
     durable::create_folder(made.path()).map_err(&failed)?;
-    let (lease, _) = FileLease::acquire_run(made).map_err(|error| open_error::from_lease(made, error))?;
+    let (lease, _) = engine::acquire(made)?;
     let mut mirror = File::create_new(made.mirror()).map_err(&failed)?;
     io::copy(lines, &mut mirror).and_then(|_| mirror.sync_all()).map_err(&failed)?;
     let log = fill(made, lease)?;
@@ -180,12 +147,11 @@ fn fill_from(made: &RunDir, lines: &mut dyn io::Read) -> Result<(), OpenError> {
 
 /// Moves a complete log to its place, where remains of one that is gone may be.
 fn put_in_place(made: &RunDir, folder: &RunDir) -> Result<(), OpenError> {
-    let failed = open_error::io(folder);
+    let failed = OpenError::io(folder);
     if fs::symlink_metadata(folder.path()).is_err() {
         fs::rename(made.path(), folder.path()).map_err(&failed)?;
     } else {
-        let (_lease, _) =
-            FileLease::acquire_run(folder).map_err(|error| open_error::from_lease(folder, error))?;
+        let (_lease, _) = engine::acquire(folder)?;
         set_remains_aside(folder).map_err(&failed)?;
         if fs::symlink_metadata(made.blobs()).is_ok() {
             move_files(&made.blobs(), &folder.blobs()).map_err(&failed)?;
@@ -200,7 +166,7 @@ fn put_in_place(made: &RunDir, folder: &RunDir) -> Result<(), OpenError> {
 
 /// Adds to a run what `lines` hold beyond its last event. Returns that event, too.
 pub(crate) fn extend_from(folder: &RunDir, lines: &mut dyn io::Read) -> Result<(RunLog, Seq), OpenError> {
-    let failed = open_error::io(folder);
+    let failed = OpenError::io(folder);
     let (OpenedLog { lease, engine, blobs, head }, _) = OpenedLog::repair(folder)?;
     let reconciler = Reconciler { folder, engine: &engine, blobs: &blobs, repairs: Vec::new(), aside: None };
     let copy = durable::temporary_beside(&folder.mirror());
@@ -210,38 +176,20 @@ pub(crate) fn extend_from(folder: &RunDir, lines: &mut dyn io::Read) -> Result<(
         .and_then(|_| reconciler.extend(head, &copy));
     let _moved_where_all_is_well = fs::remove_file(&copy);
     let end = end?;
-    lease.bump_epoch(end.epoch).map_err(&failed)?;
-    let log = assemble(folder, Arc::new(engine), blobs, lease, end).map_err(failed)?;
+    let log = assemble(folder, engine, lease, end).map_err(failed)?;
     Ok((log, head.seq))
 }
 
-/// Removes a run and everything that belongs to it. `lease` is the lease of the run.
-pub(crate) fn delete(folder: &RunDir, lease: FileLease) -> Result<(), OpenError> {
-    let failed = open_error::io(folder);
-    // Renamed first: an interrupted removal leaves no half of a run, only a temporary directory.
-    let gone = durable::temporary_beside(folder.path());
-    fs::rename(folder.path(), &gone).map_err(&failed)?;
-    drop(lease);
-    fs::remove_dir_all(&gone).map_err(failed)
-}
-
-fn assemble(
-    folder: &RunDir,
-    engine: Arc<Engine>,
-    blobs: Arc<DirBlobs>,
-    lease: FileLease,
-    head: Head,
-) -> io::Result<RunLog> {
-    index::note_opened(folder);
-    let store = SledEvents::new(engine, blobs, folder, lease, head)?;
-    let blobs = Arc::clone(store.blobs());
-    Ok(RunLog::in_folder(Box::new(store), blobs, folder.clone()))
+/// Returns the log that ends with `head`. Its records were checked.
+fn assemble(folder: &RunDir, database: Database, lease: FileLease, head: Head) -> io::Result<RunLog> {
+    let stream = TableStream::after(head, SledTable::new(database), folder, lease)?;
+    RunLog::in_folder(stream, folder.clone())
 }
 
 /// The parts of a log, once store and mirror are the same.
 struct OpenedLog {
     lease: FileLease,
-    engine: Engine,
+    engine: Database,
     blobs: Arc<DirBlobs>,
     head: Head,
 }
@@ -251,13 +199,12 @@ impl OpenedLog {
     /// that is too large to be kept meanwhile.
     fn repair(folder: &RunDir) -> Result<(Self, Vec<Repair>), OpenError> {
         check_there(folder)?;
-        check_names(folder)?;
-        let (lease, from) =
-            FileLease::acquire_run(folder).map_err(|error| open_error::from_lease(folder, error))?;
-        let failed = open_error::io(folder);
+        run_start::check_names(folder, || first_event::read(folder))?;
+        let (lease, taken) = engine::acquire(folder)?;
+        let failed = OpenError::io(folder);
         let store = folder.store();
         safe_open::check_folder(&store).map_err(&failed)?;
-        let unfinished = Engine::set_unfinished_snapshots_aside(&store).map_err(&failed)?;
+        let unfinished = Database::set_unfinished_snapshots_aside(&store).map_err(&failed)?;
         let backup = OpenBackup::create(folder).map_err(open_error::in_file(folder))?;
         let mut aside = None;
         let opened = Self::reconcile(folder, &mut aside);
@@ -274,9 +221,8 @@ impl OpenedLog {
             }
         };
         backup.discard().map_err(&failed)?;
-        let taken = from.map(|from| Repair::LeaseTakenOver { from }).into_iter();
         let healed = unfinished.into_iter().map(|aside| Repair::Healed { aside });
-        let mut repairs: Vec<_> = taken.chain(healed).chain(repaired).collect();
+        let mut repairs: Vec<_> = taken.into_iter().chain(healed).chain(repaired).collect();
         if folder.lacks_format() {
             FormatFile::write(folder).map_err(&failed)?;
             repairs.push(Repair::FormatWritten);
@@ -284,7 +230,6 @@ impl OpenedLog {
         for repair in &repairs {
             tracing::info!(run = %folder.run(), "{repair}");
         }
-        lease.bump_epoch(head.epoch).map_err(failed)?;
         Ok((Self { lease, engine, blobs, head }, repairs))
     }
 
@@ -292,14 +237,15 @@ impl OpenedLog {
     fn reconcile(
         folder: &RunDir,
         aside: &mut Option<PathBuf>,
-    ) -> Result<(Engine, Arc<DirBlobs>, Head, Vec<Repair>), OpenError> {
-        let failed = open_error::io(folder);
+    ) -> Result<(Database, Arc<DirBlobs>, Head, Vec<Repair>), OpenError> {
+        let failed = OpenError::io(folder);
         let blobs = Arc::new(DirBlobs::new(folder.blobs()));
         blobs.remove_unfinished().map_err(&failed)?;
 
         let completed = reconcile::complete_mirror(folder, &blobs, aside)?;
         let repairs = completed.repairs(aside.as_deref());
-        let engine = Engine::open(&folder.store()).map_err(|error| open_error::from_engine(folder, error))?;
+        let engine =
+            Database::open(&folder.store()).map_err(|error| open_error::from_engine(folder, error))?;
         let mut reconciler =
             Reconciler { folder, engine: &engine, blobs: &blobs, repairs, aside: aside.take() };
         let head = reconciler.reconcile(Checkpoint::load(&folder.checkpoint()).as_ref(), completed.known);
@@ -311,7 +257,7 @@ impl OpenedLog {
 
 /// Writes the intact events of a log to the new file `lines`.
 fn merge_into(folder: &RunDir, lines: &Path) -> Result<SalvageReport, OpenError> {
-    let failed = open_error::io(folder);
+    let failed = OpenError::io(folder);
     let mut file = File::create_new(lines).map_err(&failed)?;
     let merged = salvage::write(folder, &DirBlobs::new(folder.blobs()), &mut file)
         .map_err(|error| open_error::from_read(folder, error))
@@ -344,34 +290,17 @@ fn lost_after_merge(merged: &SalvageReport) -> Option<Repair> {
     open_error::lost_range(after, merged.known, why).or_else(|| (merged.behind > 0).then(unknown))
 }
 
-/// Checks that there is a log, and that this program reads it. Where the file that says so is lost, the records do.
+/// Checks that there is a log, and that this program reads it.
 pub(crate) fn check_there(folder: &RunDir) -> Result<(), OpenError> {
-    let run = || folder.run().to_string();
-    let format = FormatFile::read(folder);
-    match format.map_err(|source| OpenError::Io { run: run(), path: folder.format(), source })? {
-        Some(newer) if newer.format > FORMAT_VERSION => {
-            let detail = format!(
-                "written by {} in format {}; this program reads up to {FORMAT_VERSION}",
-                newer.program, newer.format
-            );
-            return Err(OpenError::NewerVersion { run: run(), detail });
-        }
-        Some(_) => {}
-        None if !has_begun(folder) => {
-            let there = fs::symlink_metadata(folder.path()).is_ok();
-            let (run, path) = (run(), folder.path().to_owned());
-            return Err(if there {
-                OpenError::Unfinished { run, path }
-            } else {
-                OpenError::NotFound { path }
-            });
-        }
-        None => {}
-    }
+    run_start::check_there(folder, || first_event::is_unfinished(folder))?;
     if folder.has_lines() || folder.data_file().exists() {
         return Ok(());
     }
-    Err(OpenError::Gone { run: run(), path: folder.path().to_owned(), left: left_in(folder) })
+    Err(OpenError::Gone {
+        run: folder.run().to_string(),
+        path: folder.path().to_owned(),
+        left: left_in(folder),
+    })
 }
 
 /// Says whether all events of a run are gone.
@@ -401,28 +330,6 @@ fn move_files(from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(entry.path(), to.join(entry.file_name()))?;
     }
     Ok(())
-}
-
-/// Removes the files of a log whose creation was cut short: `format` first, so that it stays unfinished until all are gone.
-fn remove_unfinished(folder: &RunDir) -> io::Result<()> {
-    let gone = |removed: io::Result<()>| match removed {
-        Err(error) if !is_absence(&error) => Err(error),
-        _ => Ok(()),
-    };
-    gone(fs::remove_file(folder.format()))?;
-    gone(fs::remove_dir_all(folder.store()))?;
-    gone(fs::remove_file(folder.mirror()))
-}
-
-/// Makes sure that the folder, the first event and the lease name the same run.
-fn check_names(folder: &RunDir) -> Result<(), OpenError> {
-    match run_start::other_run(folder) {
-        None => Ok(()),
-        Some((what, named)) => {
-            let (run, path) = (folder.run().to_string(), folder.path().to_owned());
-            Err(OpenError::OtherRun { run, path, what, named })
-        }
-    }
 }
 
 /// Names what is left of a run whose log is gone.

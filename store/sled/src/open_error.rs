@@ -6,20 +6,14 @@ use unstuck_core::id::Seq;
 use unstuck_files::safe_open::FileError;
 use unstuck_store::blobs::DirBlobs;
 use unstuck_store::event_store::ReadError;
-use unstuck_store::lease::AcquireError;
 use unstuck_store::recovery::{OpenError, Repair, SalvageState};
 use unstuck_store::run_dir::RunDir;
 
-use crate::engine::EngineError;
+use crate::database::EngineError;
 use crate::salvage;
 
 /// The message about a log that had events.
 pub(crate) const NO_EVENT: &str = "neither events.jsonl nor a file of the store holds a whole event";
-
-pub(crate) fn io(folder: &RunDir) -> impl Fn(io::Error) -> OpenError {
-    let (run, path) = (folder.run().to_string(), folder.path().to_owned());
-    move |source| OpenError::Io { run: run.clone(), path: path.clone(), source }
-}
 
 pub(crate) fn in_file(folder: &RunDir) -> impl Fn(FileError) -> OpenError {
     |FileError { path, source }| OpenError::Io { run: folder.run().to_string(), path, source }
@@ -37,7 +31,7 @@ pub(crate) fn from_read(folder: &RunDir, error: ReadError) -> OpenError {
         ReadError::Behind { after, .. } => corrupt(folder, after.next(), error.to_string()),
         ReadError::EngineFailed { at: Some(at), detail } => corrupt(folder, at, detail),
         ReadError::EngineFailed { at: None, detail } => damaged(folder, detail),
-        ReadError::Io { source, .. } => io(folder)(source),
+        ReadError::Io { source, .. } => OpenError::io(folder)(source),
         other => OpenError::Unreadable { run: folder.run().to_string(), detail: other.to_string() },
     }
 }
@@ -73,14 +67,6 @@ pub(crate) fn from_engine(folder: &RunDir, error: EngineError) -> OpenError {
         EngineError::Io(source) => in_file(folder)(FileError { path: folder.data_file(), source }),
         EngineError::InFile(error) => in_file(folder)(error),
         broken => damaged(folder, broken.to_string()),
-    }
-}
-
-pub(crate) fn from_lease(folder: &RunDir, error: AcquireError) -> OpenError {
-    let run = folder.run().to_string();
-    match error {
-        AcquireError::Held { holder } => OpenError::Locked { run, holder },
-        AcquireError::Io { source, .. } => io(folder)(source),
     }
 }
 

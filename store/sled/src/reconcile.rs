@@ -21,10 +21,10 @@ use unstuck_store::run_dir::RunDir;
 use unstuck_store::run_log::StoreTail;
 use unstuck_store::wire;
 
-use crate::engine::{Engine, EngineError};
+use crate::database::{Database, EngineError};
 use crate::open_error::{self, NO_EVENT};
 use crate::salvage;
-use crate::sled_events;
+use crate::sled_table;
 use crate::store_tail;
 
 /// Records that a mirror got from the files of the store.
@@ -57,7 +57,7 @@ pub(crate) fn complete_mirror(
     blobs: &DirBlobs,
     aside: &mut Option<PathBuf>,
 ) -> Result<CompletedMirror, OpenError> {
-    let (path, failed) = (folder.mirror(), open_error::io(folder));
+    let (path, failed) = (folder.mirror(), OpenError::io(folder));
     let mut completed = CompletedMirror::default();
     mirror::end_last_line(&path).map_err(&failed)?;
     loop {
@@ -93,7 +93,7 @@ pub(crate) fn complete_mirror(
 /// Rebuilds a mirror whose last line is damaged, if the files of the store have events that its lines lack. Returns the
 /// path of the old one, and the last event that left a trace.
 fn rebuild_damaged_mirror(folder: &RunDir, blobs: &DirBlobs) -> Result<Option<(PathBuf, Seq)>, OpenError> {
-    let (path, failed) = (folder.mirror(), open_error::io(folder));
+    let (path, failed) = (folder.mirror(), OpenError::io(folder));
     let lines = durable::temporary_beside(&path);
     let mut file = File::create_new(&lines).map_err(&failed)?;
     let merged = salvage::write(folder, blobs, &mut file);
@@ -114,7 +114,7 @@ const MOVE_BATCH: usize = 1000;
 /// Brings store and mirror of one run together, under the lease.
 pub(crate) struct Reconciler<'a> {
     pub(crate) folder: &'a RunDir,
-    pub(crate) engine: &'a Engine,
+    pub(crate) engine: &'a Database,
     pub(crate) blobs: &'a DirBlobs,
     pub(crate) repairs: Vec<Repair>,
     /// Where the mirror was moved to first, if it was.
@@ -161,15 +161,15 @@ impl Reconciler<'_> {
 
     /// Brings the good part of the store and the mirror together. Returns the head of both.
     fn level(&mut self, verified: &VerifiedStore) -> Result<Head, OpenError> {
-        let mut tail = Tail::read(&self.folder.mirror()).map_err(open_error::io(self.folder))?;
+        let mut tail = Tail::read(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
         if let Some(Err(why)) = &tail.last {
-            let lines = mirror::count_lines(&self.folder.mirror()).map_err(open_error::io(self.folder))?;
+            let lines = mirror::count_lines(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
             if lines <= verified.head.seq.0 {
                 let head = self.drop_unfinished(verified)?;
                 return self.rewrite_mirror().map(|()| head);
             }
             self.cut_damaged_lines(verified, why, lines)?;
-            tail = Tail::read(&self.folder.mirror()).map_err(open_error::io(self.folder))?;
+            tail = Tail::read(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
         }
         let mirrored = match &tail.last {
             Some(Err(why)) => return Err(self.damaged_end(verified, why)),
@@ -187,7 +187,7 @@ impl Reconciler<'_> {
 
     /// Fills an empty store from the mirror, whose chain is checked first, and makes the mirror end there.
     pub(crate) fn fill(&self) -> Result<Head, OpenError> {
-        mirror::end_last_line(&self.folder.mirror()).map_err(open_error::io(self.folder))?;
+        mirror::end_last_line(&self.folder.mirror()).map_err(OpenError::io(self.folder))?;
         let mut lines = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.import_error(error))?;
         lines.by_ref().try_for_each(|line| line.map(drop)).map_err(|error| self.import_error(error))?;
         let end = lines.complete_head();
@@ -196,13 +196,13 @@ impl Reconciler<'_> {
             return Err(OpenError::Lines { at: Seq(1), detail });
         }
         self.copy_from_mirror(Seq(0), end.seq)?;
-        mirror::truncate_after(&self.folder.mirror(), end.seq).map_err(open_error::io(self.folder))?;
+        mirror::truncate_after(&self.folder.mirror(), end.seq).map_err(OpenError::io(self.folder))?;
         Ok(end)
     }
 
     /// Adds the events of `lines` after `head`, the last that is here. Returns the last that is here then.
     pub(crate) fn extend(&self, head: Head, lines: &Path) -> Result<Head, OpenError> {
-        mirror::end_last_line(lines).map_err(open_error::io(self.folder))?;
+        mirror::end_last_line(lines).map_err(OpenError::io(self.folder))?;
         let mut here = mirror::rebuild(&self.folder.mirror()).map_err(|error| self.read_error(error))?;
         let mut there = mirror::rebuild(lines).map_err(|error| self.import_error(error))?;
         for line in &mut there {
@@ -218,16 +218,16 @@ impl Reconciler<'_> {
             return Ok(head);
         }
         // From here on the mirror has more than the store, which opening repairs.
-        fs::rename(lines, self.folder.mirror()).map_err(open_error::io(self.folder))?;
+        fs::rename(lines, self.folder.mirror()).map_err(OpenError::io(self.folder))?;
         self.copy_from_mirror(head.seq, end.seq)?;
-        mirror::truncate_after(&self.folder.mirror(), end.seq).map_err(open_error::io(self.folder))?;
+        mirror::truncate_after(&self.folder.mirror(), end.seq).map_err(OpenError::io(self.folder))?;
         Ok(end)
     }
 
     /// Rebuilds the mirror from the store. Keeps the old one, if it exists.
     pub(crate) fn rewrite_mirror(&mut self) -> Result<(), OpenError> {
         let path = self.folder.mirror();
-        let is_there = path.try_exists().map_err(open_error::io(self.folder))?;
+        let is_there = path.try_exists().map_err(OpenError::io(self.folder))?;
         let aside = is_there.then(|| self.set_mirror_aside()).transpose()?;
         let last = self.engine.last().map_err(|error| open_error::from_engine(self.folder, error))?;
         self.extend_mirror(Seq(1), last.unwrap_or_default())?;
@@ -237,7 +237,7 @@ impl Reconciler<'_> {
 
     fn set_mirror_aside(&mut self) -> Result<PathBuf, OpenError> {
         let aside = durable::set_aside(&self.folder.mirror(), "damaged");
-        let aside = aside.map_err(open_error::io(self.folder))?;
+        let aside = aside.map_err(OpenError::io(self.folder))?;
         self.aside.get_or_insert_with(|| aside.clone());
         Ok(aside)
     }
@@ -247,8 +247,8 @@ impl Reconciler<'_> {
         let last = last.unwrap_or_default();
         let anchor = self.anchor(checkpoint);
         let mut verified = VerifiedStore { head: anchor, complete: anchor, last, flaw: None };
-        let mut records = sled_events::scan(self.engine, anchor.seq.next(), last)
-            .map_err(|error| self.read_error(error))?;
+        let mut records =
+            sled_table::scan(self.engine, anchor.seq.next(), last).map_err(|error| self.read_error(error))?;
         while let Some(record) = records.next_with(check_readable) {
             match record {
                 Ok((head, more)) => {
@@ -323,7 +323,7 @@ impl Reconciler<'_> {
         let seq = verified.last;
         let bytes = self.engine.get(seq).map_err(|error| open_error::from_engine(self.folder, error))?;
         let kept = self.folder.path().join(format!("dropped-{seq}"));
-        durable::replace(&kept, &bytes.unwrap_or_default()).map_err(open_error::io(self.folder))?;
+        durable::replace(&kept, &bytes.unwrap_or_default()).map_err(OpenError::io(self.folder))?;
         self.truncate_store(verified.head.seq)?;
         Ok(Some(kept))
     }
@@ -381,7 +381,7 @@ impl Reconciler<'_> {
 
     fn prepare(&self, rebuilt: RebuiltRecord) -> Result<(Seq, Vec<u8>), OpenError> {
         if let Some(content) = &rebuilt.spilled {
-            self.blobs.put(content).map_err(open_error::io(self.folder))?;
+            self.blobs.put(content).map_err(OpenError::io(self.folder))?;
         }
         Ok((rebuilt.record.header.seq, rebuilt.record.to_bytes()))
     }
@@ -390,10 +390,10 @@ impl Reconciler<'_> {
     fn level_mirror(&mut self, head: Head, mirrored: Head, tail: &Tail) -> Result<(), OpenError> {
         let path = self.folder.mirror();
         if mirrored.seq > head.seq {
-            return mirror::truncate_after(&path, head.seq).map_err(open_error::io(self.folder));
+            return mirror::truncate_after(&path, head.seq).map_err(OpenError::io(self.folder));
         }
         if tail.unfinished + tail.blank > 0 {
-            cut(&path, tail.whole).map_err(open_error::io(self.folder))?;
+            cut(&path, tail.whole).map_err(OpenError::io(self.folder))?;
             if tail.unfinished > 0 && mirrored.seq == head.seq {
                 self.repairs.push(Repair::TailDropped {
                     after: head.seq,
@@ -426,9 +426,9 @@ impl Reconciler<'_> {
     }
 
     fn extend_mirror(&self, from: Seq, to: Seq) -> Result<(), OpenError> {
-        let failed = open_error::io(self.folder);
+        let failed = OpenError::io(self.folder);
         let mut writer = MirrorWriter::open(&self.folder.mirror()).map_err(&failed)?;
-        let mut records = sled_events::scan(self.engine, from, to).map_err(|error| self.read_error(error))?;
+        let mut records = sled_table::scan(self.engine, from, to).map_err(|error| self.read_error(error))?;
         let mut lines = Vec::new();
         while let Some(record) =
             records.next_with(|record| json_line::push_stored(&mut lines, record, self.blobs))
@@ -450,7 +450,7 @@ impl Reconciler<'_> {
         why: &LineError,
         lines: u64,
     ) -> Result<(), OpenError> {
-        let (path, failed) = (self.folder.mirror(), open_error::io(self.folder));
+        let (path, failed) = (self.folder.mirror(), OpenError::io(self.folder));
         let good = self.good_lines()?.seq;
         if good < verified.head.seq || matches!(why, LineError::Newer(_)) {
             return Err(self.damaged_end(verified, why));

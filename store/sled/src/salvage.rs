@@ -13,40 +13,10 @@ use unstuck_store::event_store::{Head, ReadError};
 use unstuck_store::json_line::{self, LineBuffers, LineError};
 use unstuck_store::line_reader::{is_blank, line_error};
 use unstuck_store::record::{Header, Record};
+use unstuck_store::recovery::SalvageReport;
 use unstuck_store::run_dir::RunDir;
 
 use crate::store_tail::{RECORDS_MAX, TailRecords};
-
-/// Result of a salvager.
-#[derive(Debug, Default)]
-pub struct SalvageReport {
-    /// The last event of the last complete batch.
-    pub(crate) head: Head,
-    /// Number of events from the files of the store.
-    pub(crate) found: u64,
-    /// Whether the last event is from the store. The file of the store may have been cut after it.
-    pub(crate) ends_in_store: bool,
-    /// The last event that left a trace.
-    pub(crate) known: Seq,
-    /// Whether intact lines of the mirror were skipped.
-    pub(crate) is_damaged: bool,
-    /// How many lines behind the last one that was taken are damaged or cut short, and have no record in their place.
-    pub(crate) behind: u64,
-}
-
-impl SalvageReport {
-    /// Returns the last event.
-    pub fn last(&self) -> Seq {
-        self.head.seq
-    }
-
-    /// Returns the error for what is known to be lost behind the last event, if there is something.
-    pub fn lost(&self) -> Option<ReadError> {
-        let after = self.head.seq;
-        let known = self.known.max(if self.behind > 0 { after.next() } else { after });
-        (after < known).then_some(ReadError::Behind { after, known })
-    }
-}
 
 /// Writes the lines of all intact events, up to the first that both files lack. No other process may write the log.
 ///

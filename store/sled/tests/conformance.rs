@@ -22,7 +22,6 @@ use unstuck_store::{
     blobs::MemoryBlobs,
     fault_injection::{Fault, FaultTiming, FaultyStore},
 };
-use unstuck_store_sled::SledStore;
 
 mod sled_store {
     unstuck_store::conformance!(crate::sled_backend::Sled);
@@ -124,7 +123,7 @@ proptest! {
     #[test]
     fn memory_and_sled_do_the_same(steps in any_steps()) {
         let folder = tempfile::tempdir().unwrap();
-        let sled = SledStore::at(folder.path());
+        let sled = unstuck_store_sled::at(folder.path());
         let (mut one, two) = (sled.create(&RUN.into()).unwrap(), RunLog::in_memory());
         for (facts, off_by, reopen) in steps {
             if reopen {
@@ -146,7 +145,7 @@ proptest! {
     #[test]
     fn memory_and_sled_have_the_same_hashes(batches in proptest::collection::vec(proptest::collection::vec(any_fact(), 1..4), 1..6)) {
         let folder = tempfile::tempdir().unwrap();
-        let one = SledStore::at(folder.path()).create(&RUN.into()).unwrap();
+        let one = unstuck_store_sled::at(folder.path()).create(&RUN.into()).unwrap();
         let two = RunLog::in_memory();
         for facts in batches {
             let batch = events(two.head().seq.0 + 1, facts);

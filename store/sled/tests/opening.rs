@@ -21,7 +21,6 @@ use unstuck_store::{
     AppendError, EventStore, ExpectedVersion, Head, OpenError, ReadError, RecoveryReport, Repair, RunDir,
     RunLog, Store as _, transfer,
 };
-use unstuck_store_sled::SledStore;
 
 struct Run {
     _keep: tempfile::TempDir,
@@ -289,9 +288,9 @@ fn lost_or_damaged_format_is_rewritten_and_records_stay_readable() {
 /// A project with one run that has a first event, and no index.
 fn project_with_a_run(
     facts: impl IntoIterator<Item = unstuck_core::event::Fact>,
-) -> (tempfile::TempDir, SledStore) {
+) -> (tempfile::TempDir, unstuck_store::Runs) {
     let keep = tempfile::tempdir().unwrap();
-    let project = SledStore::at(keep.path());
+    let project = unstuck_store_sled::at(keep.path());
     let log = in_folder::create(&in_folder::folder(project.path(), RUN)).unwrap();
     log.append(&events(1, facts), ExpectedVersion::Exactly(Seq(0))).unwrap();
     (keep, project)
@@ -388,7 +387,7 @@ fn an_import_that_fails_leaves_nothing_and_the_next_one_succeeds() {
     let (_keep, project) = project_with_a_run([run_started(), answer("x")]);
     let lines = fs::read(in_folder::folder(project.path(), RUN).mirror()).unwrap();
     let target = tempfile::tempdir().unwrap();
-    let project = SledStore::at(target.path());
+    let project = unstuck_store_sled::at(target.path());
     let folder = in_folder::folder(project.path(), RUN);
     let newer = String::from_utf8(lines.clone()).unwrap().replace("answer_given", "telepathy_received");
     for bad in [newer.as_bytes(), &lines[..100]] {

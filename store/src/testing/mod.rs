@@ -1,12 +1,14 @@
 //! Conformance suite: the rules for every backend, as tests. Only with the feature `testing`.
 //!
-//! A backend implements [`Backend`] in its tests, and one line makes a test of each rule:
+//! The tests of an [engine](crate::engine) implement [`TestedEngine`], and one line makes a test of each rule:
 //!
 //! ```ignore
 //! mod conformance {
-//!     unstuck_store::conformance!(super::MyBackend);
+//!     unstuck_store::conformance!(unstuck_store::testing::InFolder<super::MyEngine>);
 //! }
 //! ```
+//!
+//! A store that is no engine implements [`Backend`].
 //!
 //! Each rule is a function that panics if the backend breaks it. Broken backends prove that it does, in
 //! `store/tests/conformance.rs`.
@@ -14,6 +16,7 @@
 #![allow(clippy::unwrap_used, reason = "a rule that cannot go on is broken")]
 
 pub mod facts;
+pub mod in_folder;
 pub mod killed;
 
 use std::path::Path;
@@ -23,6 +26,7 @@ use unstuck_core::event::Event;
 use unstuck_core::id::{Blob, RunId, Seq, Timestamp};
 
 pub use self::facts::{answer, events, facts};
+pub use self::in_folder::{InFolder, TestedEngine};
 use crate::blobs::BlobStore;
 use crate::event_store::{AppendError, EventStore, ExpectedVersion, Head, ReadError};
 use crate::fault_injection::{Fault, FaultTiming, FaultyStore};

@@ -88,12 +88,10 @@ impl DecodeError {
 
 /// Encodes `fact` in its newest shape.
 pub fn encode(fact: &Fact) -> Result<Encoded, EncodeError> {
-    encode_with(fact, None)
-}
-
-/// Encodes `fact`, and appends the same shape as JSON to `json`.
-pub(crate) fn encode_with_json(fact: &Fact, json: &mut Vec<u8>) -> Result<Encoded, EncodeError> {
-    encode_with(fact, Some(json))
+    match fact {
+        Fact::Observed(observation) => encode_observation(observation),
+        Fact::Concluded(conclusion) => encode_conclusion(conclusion),
+    }
 }
 
 /// Decodes a payload in bincode.
@@ -253,7 +251,7 @@ impl EventType {
 
 /// The shapes that facts are written in now, and how the others are encoded.
 macro_rules! current {
-    ($($encode:ident($json:ident) $family:ident {
+    ($($encode:ident $family:ident {
         $($shape:ty => $variant:ident),* $(,)?
     } else {
         $($other:pat => $encoded:expr),* $(,)?
@@ -264,9 +262,9 @@ macro_rules! current {
             }
         })*
 
-        fn $encode(fact: &$family, $json: Option<&mut Vec<u8>>) -> Result<Encoded, EncodeError> {
+        fn $encode(fact: &$family) -> Result<Encoded, EncodeError> {
             match fact {
-                $($family::$variant(it) => encode_shape(EventType::$variant, &<$shape>::wire(it), $json),)*
+                $($family::$variant(it) => encode_shape(EventType::$variant, &<$shape>::wire(it)),)*
                 $($other => $encoded,)*
             }
         }
@@ -274,7 +272,7 @@ macro_rules! current {
 }
 
 current! {
-    encode_observation(json) Observation {
+    encode_observation Observation {
         v1::RunInterrupted => RunInterrupted,
         v1::AnswerGiven => AnswerGiven,
         v3::WorkerStarted => WorkerStarted,
@@ -290,16 +288,16 @@ current! {
     } else {
         Observation::RunStarted(started) => {
             let shape = v1::RunStarted::from_domain(started);
-            encode_shape(EventType::RunStarted, &shape.map_err(|detail| failed(EventType::RunStarted, detail))?, json)
+            encode_shape(EventType::RunStarted, &shape.map_err(|detail| failed(EventType::RunStarted, detail))?)
         },
         Observation::RunResumed(resumed) => {
             let shape = v1::RunResumed::from_domain(resumed);
-            encode_shape(EventType::RunResumed, &shape.map_err(|detail| failed(EventType::RunResumed, detail))?, json)
+            encode_shape(EventType::RunResumed, &shape.map_err(|detail| failed(EventType::RunResumed, detail))?)
         },
-        Observation::DeadlinePassed => encode_shape(EventType::DeadlinePassed, &v1::DeadlinePassed {}, json),
-        Observation::Kicked => encode_shape(EventType::Kicked, &v1::Kicked {}, json),
+        Observation::DeadlinePassed => encode_shape(EventType::DeadlinePassed, &v1::DeadlinePassed {}),
+        Observation::Kicked => encode_shape(EventType::Kicked, &v1::Kicked {}),
     }
-    encode_conclusion(json) Conclusion {
+    encode_conclusion Conclusion {
         v1::WorkRequested => WorkRequested,
         v1::CheckRequested => CheckRequested,
         v1::WaitRequested => WaitRequested,
@@ -356,13 +354,6 @@ upcast! {
     v1::SnapshotTaken => v2::SnapshotTaken,
 }
 
-fn encode_with(fact: &Fact, json: Option<&mut Vec<u8>>) -> Result<Encoded, EncodeError> {
-    match fact {
-        Fact::Observed(observation) => encode_observation(observation, json),
-        Fact::Concluded(conclusion) => encode_conclusion(conclusion, json),
-    }
-}
-
 fn failed(kind: EventType, detail: impl ToString) -> EncodeError {
     EncodeError { kind, detail: detail.to_string() }
 }
@@ -373,16 +364,9 @@ fn dialect(limit: usize) -> impl bincode::Options {
     bincode::DefaultOptions::new().with_fixint_encoding().with_limit(limit as u64).reject_trailing_bytes()
 }
 
-fn encode_shape<T: Stored>(
-    kind: EventType,
-    shape: &T,
-    json: Option<&mut Vec<u8>>,
-) -> Result<Encoded, EncodeError> {
+fn encode_shape<T: Stored>(kind: EventType, shape: &T) -> Result<Encoded, EncodeError> {
     let mut payload = Vec::with_capacity(256);
     serialize(shape, &mut payload).map_err(|detail| failed(kind, detail))?;
-    if let Some(json) = json {
-        serde_json::to_writer(json, shape).map_err(|error| failed(kind, error))?;
-    }
     Ok(Encoded { kind, schema: kind.schema_version(), payload })
 }
 

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use unstuck_core::id::Seq;
 use unstuck_store::event_store::ReadError;
+use unstuck_store::recovery::SalvageReport;
 use unstuck_store::recovery::{OpenError, RecoveryReport};
 use unstuck_store::run_dir::RunDir;
 use unstuck_store::run_log::{ReadLog, RunLog};
 use unstuck_store::store::Store as _;
-use unstuck_store_sled::{SalvageReport, SledStore};
 
 /// Names the folder of a run of the store at `base`.
 pub fn folder(base: &Path, run: &str) -> RunDir {
@@ -19,8 +19,10 @@ pub fn folder(base: &Path, run: &str) -> RunDir {
 }
 
 /// Returns the store that a folder of a run belongs to.
-pub fn store(folder: &RunDir) -> SledStore {
-    SledStore::at(folder.path().ancestors().nth(2).expect("a store, the folder of its runs and that of one"))
+pub fn store(folder: &RunDir) -> unstuck_store::Runs {
+    unstuck_store_sled::at(
+        folder.path().ancestors().nth(2).expect("a store, the folder of its runs and that of one"),
+    )
 }
 
 pub fn create(folder: &RunDir) -> Result<RunLog, OpenError> {

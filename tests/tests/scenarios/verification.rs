@@ -673,8 +673,8 @@ fn a_supervisor_that_dies_between_verdict_and_prompt_sends_the_prompt_after_all_
     let worker = "cat >\"$SCRATCH/prompt.$UNSTUCK_ITERATION\"; echo call >>\"$SCRATCH/calls\"; if [ \"$UNSTUCK_ITERATION\" = 2 ]; then \
                   echo 'add() { echo $(( $1 + $2 )); }' >src/add.sh; else echo x >>notes; fi";
     flow(&stage, worker, "");
-    // The fifth batch is the verdict with all that follows from it.
-    let stage = stage.with_variable("UNSTUCK_FAILPOINT", "append:5:after");
+    // The fifth batch is the verdict with all that follows from it, the sixth says that the worker starts.
+    let stage = stage.with_variable("UNSTUCK_FAILPOINT", "append:6:before");
     stage.unstuck(&["run", "flow.yaml"]);
     assert_eq!((stage.calls(), stage.verdicts().len()), (1, 1));
     let stage = stage.with_variable("UNSTUCK_FAILPOINT", "");

@@ -1,4 +1,4 @@
-//! The runs of one workspace in sled databases, one for each run, and how a person names one of them.
+//! The runs of one workspace: a folder for each, the engine that keeps their records, and how a person names one of them.
 //!
 //! The state folder holds `runs/<id>/`, what they share, and `index`, one line of JSON per run. The index is a convenience: what
 //! it lacks is read from the runs themselves, and it can be written again at any time.
@@ -10,6 +10,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::blobs::{BlobStore, DirBlobs};
+use crate::engine::{self, Engine, Repairer};
+use crate::event_store::ReadError;
+use crate::lease::{FileLease, Holder, Liveness, now};
+use crate::recovery::{OpenError, RecoveryReport, SalvageReport};
+use crate::run_dir::RunDir;
+use crate::run_index::{self, INDEX, OpenNotice};
+use crate::run_log::{ReadLog, RunLog};
+use crate::run_start;
+use crate::state_dir::StateDir;
+use crate::store::{RunEntry, Store};
+use crate::store_url::StoreUrl;
 use serde::{Deserialize, Serialize};
 use unstuck_core::id::{Digest, RunId, Seq, Timestamp};
 use unstuck_files::durable;
@@ -18,26 +30,13 @@ use unstuck_files::hint;
 use unstuck_files::platform;
 use unstuck_files::read::Read;
 use unstuck_files::safe_open;
-use unstuck_store::blobs::{BlobStore, DirBlobs};
-use unstuck_store::event_store::ReadError;
-use unstuck_store::lease::{FileLease, Holder, Liveness, now};
-use unstuck_store::recovery::{OpenError, RecoveryReport};
-use unstuck_store::run_dir::RunDir;
-use unstuck_store::run_log::{ReadLog, RunLog};
-use unstuck_store::state_dir::{LocateError, StateDir};
-use unstuck_store::store::{RunEntry, Store};
 
-use crate::index::{self, INDEX, OpenNotice};
-use crate::open;
-use crate::open_error;
-use crate::run_start;
-use crate::salvage::SalvageReport;
-use crate::transfer;
-
-/// The runs of one workspace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SledStore {
+/// The runs of one workspace, whatever engine keeps their records.
+#[derive(Clone)]
+pub struct Runs {
     state: StateDir,
+    engine: Arc<dyn Engine>,
+    url: StoreUrl,
 }
 
 /// The folders below `runs`.
@@ -110,17 +109,17 @@ const LAST: &str = "@last";
 /// So many milliseconds may clocks differ that are right.
 pub const CLOCKS_DIFFER: u64 = 60_000;
 
-impl Store for SledStore {
+impl Store for Runs {
     fn create(&self, run: &RunId) -> Result<RunLog, OpenError> {
-        open::create(&self.run(run))
+        self.engine.create(&self.run_dir(run))
     }
 
     fn open(&self, run: &RunId) -> Result<ReadLog, OpenError> {
-        open::open_for_reading(&self.run(run))
+        self.engine.open(&self.run_dir(run))
     }
 
     fn claim(&self, run: &RunId) -> Result<(RunLog, RecoveryReport), OpenError> {
-        open::open_for_writing(&self.run(run))
+        self.engine.claim(&self.run_dir(run))
     }
 
     /// A run of a moment that is yet to come is from a wrong clock and comes last.
@@ -129,15 +128,18 @@ impl Store for SledStore {
     }
 
     fn blobs(&self, run: &RunId) -> Arc<dyn BlobStore> {
-        Arc::new(DirBlobs::new(self.run(run).blobs()))
+        Arc::new(DirBlobs::new(self.run_dir(run).blobs()))
     }
 
     fn has(&self, run: &RunId) -> bool {
-        open::has_begun(&self.run(run))
+        {
+            let folder = self.run_dir(run);
+            run_start::has_begun(&folder, || self.engine.is_unfinished(&folder))
+        }
     }
 
     fn holder(&self, run: &RunId) -> Option<Holder> {
-        FileLease::holder(&self.run(run).lease())
+        FileLease::holder(&self.run_dir(run).lease())
     }
 
     /// Adds the run to the index. If the index cannot be written, a warning says so and nothing is lost.
@@ -149,29 +151,24 @@ impl Store for SledStore {
     }
 
     fn unreadable(&self, run: &RunId, error: ReadError) -> OpenError {
-        open_error::from_read(&self.run(run), error)
+        self.engine.unreadable(&self.run_dir(run), error)
     }
 }
 
 // Methods beyond the contract.
-impl SledStore {
-    /// Uses the runs in a state folder.
-    pub fn new(state: StateDir) -> Self {
-        Self { state }
+impl Runs {
+    /// Keeps the runs of a state folder with an engine. `url` is what a person writes to name both.
+    pub fn new(url: StoreUrl, state: StateDir, engine: Arc<dyn Engine>) -> Self {
+        Self { state, engine, url }
     }
 
-    /// Returns the store for a workspace, below `$XDG_STATE_HOME` or `~/.local/state`.
-    ///
-    /// # Errors
-    ///
-    /// As [`StateDir::locate`].
-    pub fn locate(workspace: &Path) -> Result<Self, LocateError> {
-        StateDir::locate(workspace).map(Self::new)
+    /// Returns what names this store.
+    pub fn url(&self) -> &StoreUrl {
+        &self.url
     }
 
-    /// Uses `folder`, whatever its name, as in `--store sled:PATH`.
-    pub fn at(folder: impl Into<PathBuf>) -> Self {
-        Self::new(StateDir::at(folder))
+    fn repairer(&self, what: &'static str) -> Result<&dyn Repairer, OpenError> {
+        self.engine.repairer().ok_or(OpenError::NotOffered { what })
     }
 
     /// Returns the state folder.
@@ -186,22 +183,22 @@ impl SledStore {
 
     /// Returns the last event of a run that came from an export; 0 for a run that was recorded here.
     pub fn imported_up_to(&self, run: &RunId) -> Seq {
-        self.run(run).imported_up_to()
+        self.run_dir(run).imported_up_to()
     }
 
     /// Returns where the files of a run are, for a message or a size.
     pub fn path_of(&self, run: &RunId) -> PathBuf {
-        self.run(run).path().to_owned()
+        self.run_dir(run).path().to_owned()
     }
 
     /// Returns the path of `events.jsonl` of a run.
     pub fn lines(&self, run: &RunId) -> PathBuf {
-        self.run(run).mirror()
+        self.run_dir(run).mirror()
     }
 
     /// Returns the folder for the artifacts of a run.
     pub fn artifacts(&self, run: &RunId) -> PathBuf {
-        self.run(run).artifacts()
+        self.run_dir(run).artifacts()
     }
 
     /// Makes the folder for the artifacts of a run, for its owner only, also before the run is created.
@@ -210,12 +207,12 @@ impl SledStore {
     ///
     /// As the system says.
     pub fn create_artifacts(&self, run: &RunId) -> io::Result<PathBuf> {
-        self.run(run).create_artifacts()
+        self.run_dir(run).create_artifacts()
     }
 
     /// Returns the file that names the format of a run, if it is missing or damaged.
     pub fn missing_format(&self, run: &RunId) -> Option<PathBuf> {
-        let folder = self.run(run);
+        let folder = self.run_dir(run);
         folder.lacks_format().then(|| folder.format())
     }
 
@@ -225,7 +222,7 @@ impl SledStore {
     ///
     /// There is no event, or a file cannot be read; nothing is changed then.
     pub fn rebuild_store(&self, run: &RunId) -> Result<(RunLog, RecoveryReport), OpenError> {
-        open::rebuild_store(&self.run(run))
+        self.repairer("rebuild a log")?.rebuild_store(&self.run_dir(run))
     }
 
     /// Writes `events.jsonl` of a run again from the store. The old file is kept aside.
@@ -234,7 +231,7 @@ impl SledStore {
     ///
     /// The store cannot be read.
     pub fn rebuild_mirror(&self, run: &RunId) -> Result<RecoveryReport, OpenError> {
-        open::rebuild_mirror(&self.run(run))
+        self.repairer("write events.jsonl again")?.rebuild_mirror(&self.run_dir(run))
     }
 
     /// Writes the lines of all intact events of a log, even if other parts are damaged.
@@ -247,9 +244,7 @@ impl SledStore {
         run: &RunId,
         out: &mut dyn Write,
     ) -> Result<Result<SalvageReport, ReadError>, OpenError> {
-        let folder = self.run(run);
-        open::check_there(&folder)?;
-        Ok(open::salvage(&folder, out))
+        self.repairer("salvage a damaged log")?.salvage(&self.run_dir(run), out)
     }
 
     /// Takes the lease of a run, which keeps every other process away from it.
@@ -258,9 +253,7 @@ impl SledStore {
     ///
     /// Another process holds it.
     pub fn lease(&self, run: &RunId) -> Result<FileLease, OpenError> {
-        let folder = self.run(run);
-        let taken = FileLease::acquire_run(&folder);
-        taken.map(|(lease, _)| lease).map_err(|error| open_error::from_lease(&folder, error))
+        engine::acquire(&self.run_dir(run)).map(|(lease, _)| lease)
     }
 
     /// Removes a run and everything that belongs to it. `lease` is the lease of the run.
@@ -269,7 +262,16 @@ impl SledStore {
     ///
     /// As the system says.
     pub fn delete(&self, run: &RunId, lease: FileLease) -> Result<(), OpenError> {
-        open::delete(&self.run(run), lease)
+        let folder = self.run_dir(run);
+        let failed = OpenError::io(&folder);
+        // Renamed first: an interrupted removal leaves no half of a run, only a temporary directory.
+        let gone = durable::temporary_beside(folder.path());
+        fs::rename(folder.path(), &gone).map_err(&failed)?;
+        drop(lease);
+        self.engine
+            .remove(&folder.under(gone.clone()))
+            .and_then(|()| fs::remove_dir_all(&gone))
+            .map_err(failed)
     }
 
     /// Creates a run from exported lines, if all of them are good. A last batch that is cut short is left out.
@@ -278,7 +280,7 @@ impl SledStore {
     ///
     /// A line is not good, or the run is here already.
     pub fn import(&self, run: &RunId, lines: &mut dyn io::Read) -> Result<RunLog, OpenError> {
-        transfer::import(lines, &self.run(run))
+        self.repairer("read an export in")?.import(&self.run_dir(run), lines)
     }
 
     /// Adds to a run the events of exported lines after its last one. Returns what was its last event until then.
@@ -287,11 +289,11 @@ impl SledStore {
     ///
     /// An event that is here is another one than in the lines, or a line is not good; nothing is changed then.
     pub fn extend(&self, run: &RunId, lines: &mut dyn io::Read) -> Result<(RunLog, Seq), OpenError> {
-        transfer::extend(lines, &self.run(run))
+        self.repairer("read an export in")?.extend(&self.run_dir(run), lines)
     }
 
     /// Returns the folder of a run, which need not exist.
-    pub(crate) fn run(&self, run: &RunId) -> RunDir {
+    pub fn run_dir(&self, run: &RunId) -> RunDir {
         RunDir::new(&self.runs_folder(), run.clone())
     }
 
@@ -301,7 +303,7 @@ impl SledStore {
     }
 
     fn append(&self, line: Vec<u8>) -> io::Result<()> {
-        index::append(&self.index(), line)
+        run_index::append(&self.index(), line)
     }
 
     /// Returns the runs whose creation was cut short before their first event. No process works on them.
@@ -315,7 +317,7 @@ impl SledStore {
         for run in self.names()? {
             match indexed.remove(&run) {
                 Some(entry) => runs.push(entry),
-                None => match inspect(&self.run(&run)) {
+                None => match self.inspect(&self.run_dir(&run)) {
                     Folder::Run(entry) => runs.push(entry),
                     Folder::Unfinished(entry) => unfinished.push(entry),
                     Folder::Beginning => {}
@@ -474,11 +476,11 @@ impl SledStore {
 
     /// Looks at the folder of a run; `None` if there is none, or its creation was cut short.
     pub fn entry(&self, run: &RunId) -> Option<RunEntry> {
-        let folder = self.run(run);
+        let folder = self.run_dir(run);
         if fs::symlink_metadata(folder.path()).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             return None;
         }
-        match inspect(&folder) {
+        match self.inspect(&folder) {
             Folder::Run(entry) => Some(entry),
             Folder::Unfinished(_) | Folder::Beginning => None,
         }
@@ -502,6 +504,39 @@ impl SledStore {
             .map(|entry| (entry.run.clone(), entry))
             .collect()
     }
+
+    /// Finds out what a folder holds that the index does not name.
+    fn inspect(&self, folder: &RunDir) -> Folder {
+        let run = folder.run().clone();
+        let entry = |trouble| RunEntry {
+            run: run.clone(),
+            started_at: changed_at(folder),
+            workflow: UNKNOWN.to_owned(),
+            workspace: String::new(),
+            trouble,
+        };
+        match run_start::read(folder, || self.engine.first_event(folder)) {
+            Read::Found(first) => Folder::Run(RunEntry {
+                run: run.clone(),
+                started_at: first.at,
+                workflow: first.started.workflow.name,
+                workspace: first.started.workspace,
+                trouble: None,
+            }),
+            Read::Unreadable(why) => Folder::Run(entry(Some(why))),
+            Read::Absent => match self.engine.is_unfinished(folder) {
+                Read::Found(true) => {
+                    let holder = FileLease::holder(&folder.lease());
+                    match holder.is_some_and(|holder| holder.liveness() == Liveness::Alive) {
+                        true => Folder::Beginning,
+                        false => Folder::Unfinished(entry(None)),
+                    }
+                }
+                Read::Unreadable(why) => Folder::Run(entry(Some(why))),
+                _ => Folder::Run(entry(Some("its log is gone: no file has an event of it".to_owned()))),
+            },
+        }
+    }
 }
 
 /// The content of a folder below `runs`.
@@ -511,39 +546,6 @@ enum Folder {
     Unfinished(RunEntry),
     /// A process creates a run in it now.
     Beginning,
-}
-
-/// Finds out what a folder holds that the index does not name.
-fn inspect(folder: &RunDir) -> Folder {
-    let run = folder.run().clone();
-    let entry = |trouble| RunEntry {
-        run: run.clone(),
-        started_at: changed_at(folder),
-        workflow: UNKNOWN.to_owned(),
-        workspace: String::new(),
-        trouble,
-    };
-    match run_start::read(folder) {
-        Read::Found(first) => Folder::Run(RunEntry {
-            run: run.clone(),
-            started_at: first.at,
-            workflow: first.started.workflow.name,
-            workspace: first.started.workspace,
-            trouble: None,
-        }),
-        Read::Unreadable(why) => Folder::Run(entry(Some(why))),
-        Read::Absent => match run_start::is_unfinished(folder) {
-            Read::Found(true) => {
-                let holder = FileLease::holder(&folder.lease());
-                match holder.is_some_and(|holder| holder.liveness() == Liveness::Alive) {
-                    true => Folder::Beginning,
-                    false => Folder::Unfinished(entry(None)),
-                }
-            }
-            Read::Unreadable(why) => Folder::Run(entry(Some(why))),
-            _ => Folder::Run(entry(Some("its log is gone: no file has an event of it".to_owned()))),
-        },
-    }
 }
 
 /// Stands for the name of a workflow that cannot be read.
@@ -558,7 +560,33 @@ fn changed_at(folder: &RunDir) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use unstuck_core::event::Event;
+
     use super::*;
+    use crate::event_store::EventStore;
+    use crate::memory::MemoryStore;
+
+    /// Keeps no records.
+    struct Empty;
+
+    impl Engine for Empty {
+        fn stream(&self, _: &RunDir, _: FileLease) -> Result<Box<dyn EventStore>, OpenError> {
+            Ok(Box::new(MemoryStore::default()))
+        }
+
+        fn first_event(&self, _: &RunDir) -> Read<Event> {
+            Read::Absent
+        }
+
+        fn remove(&self, _: &RunDir) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn runs_at(folder: PathBuf) -> Runs {
+        let url = StoreUrl { scheme: "empty".to_owned(), rest: folder.clone().into() };
+        Runs::new(url, StateDir::at(folder), Arc::new(Empty))
+    }
 
     fn entry(run: &str, started_at: u64) -> RunEntry {
         RunEntry {
@@ -570,11 +598,11 @@ mod tests {
         }
     }
 
-    fn project_with(runs: &[(&str, u64)]) -> (tempfile::TempDir, SledStore) {
+    fn project_with(runs: &[(&str, u64)]) -> (tempfile::TempDir, Runs) {
         let folder = tempfile::tempdir().unwrap();
-        let project = SledStore::at(folder.path().join("project"));
+        let project = runs_at(folder.path().join("project"));
         for (run, started_at) in runs {
-            fs::create_dir_all(project.run(&(*run).into()).path()).unwrap();
+            fs::create_dir_all(project.run_dir(&(*run).into()).path()).unwrap();
             project.add(&entry(run, *started_at)).unwrap();
         }
         (folder, project)
@@ -617,8 +645,8 @@ mod tests {
         project.add(&entry(".tmp-7-0", 2)).unwrap();
         assert_eq!(project.runs().unwrap(), [entry("a", 1)]);
         project.remove_unfinished().unwrap();
-        assert!(!left.exists() && project.run(&"a".into()).path().exists());
-        SledStore::at("no such folder").remove_unfinished().unwrap();
+        assert!(!left.exists() && project.run_dir(&"a".into()).path().exists());
+        runs_at("no such folder".into()).remove_unfinished().unwrap();
     }
 
     #[test]
@@ -627,9 +655,9 @@ mod tests {
         let mut index = fs::read(project.index()).unwrap();
         index.extend_from_slice(b"{\"run\":\"to");
         fs::write(project.index(), index).unwrap();
-        fs::create_dir_all(project.run(&"c".into()).path()).unwrap();
+        fs::create_dir_all(project.run_dir(&"c".into()).path()).unwrap();
         project.add(&entry("c", 3)).unwrap();
-        fs::remove_dir(project.run(&"a".into()).path()).unwrap();
+        fs::remove_dir(project.run_dir(&"a".into()).path()).unwrap();
         let runs: Vec<_> = project.runs().unwrap().into_iter().map(|entry| entry.run.to_string()).collect();
         assert_eq!(runs, ["c", "b"]);
     }

@@ -49,7 +49,7 @@ pub(crate) enum EngineError {
 }
 
 /// An open database.
-pub(crate) struct Engine {
+pub(crate) struct Database {
     /// Taken out only when it is dropped.
     db: Option<sled::Db>,
     /// sled's data file once more: its own `flush` does not reach the platter, `fdatasync` does.
@@ -58,7 +58,7 @@ pub(crate) struct Engine {
     watchdog: Option<FlushWatchdog>,
 }
 
-impl Engine {
+impl Database {
     /// Opens or creates the database in `folder`.
     pub(crate) fn open(folder: &Path) -> Result<Self, EngineError> {
         let file = folder.join("db");
@@ -211,13 +211,13 @@ fn are_regular(folder: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-impl Engine {
+impl Database {
     fn db(&self) -> &sled::Db {
         self.db.as_ref().expect("taken out only when dropped")
     }
 }
 
-impl Drop for Engine {
+impl Drop for Database {
     fn drop(&mut self) {
         // sled also flushes when it is closed, but the watchdog does not watch that flush.
         if let Err(error) = self.flush() {
@@ -292,7 +292,7 @@ pub(crate) struct Scan<'a> {
     from: Seq,
     value: Option<BatchValue>,
     /// The database is not closed meanwhile.
-    _open: &'a Engine,
+    _open: &'a Database,
 }
 
 /// A value, of which the records are taken one after another, each with its place.
@@ -441,9 +441,10 @@ mod tests {
 
     use super::*;
     use unstuck_store::blobs::MemoryBlobs;
-    use unstuck_store::chain::{self, WantJson};
+    use unstuck_store::chain;
     use unstuck_store::event_store::ExpectedVersion;
     use unstuck_store::event_store::Head;
+    use unstuck_store::record::Record;
 
     fn records(count: u64) -> Vec<Vec<u8>> {
         let facts = (1..=count).map(|seq| Event {
@@ -451,10 +452,9 @@ mod tests {
             at: Timestamp(seq),
             fact: Observation::DeadlinePassed.into(),
         });
-        let prepared =
-            chain::prepare(&facts.collect::<Vec<_>>(), &MemoryBlobs::default(), WantJson::Unwanted).unwrap();
+        let prepared = chain::prepare(&facts.collect::<Vec<_>>(), &MemoryBlobs::default()).unwrap();
         let sealed = chain::seal(prepared, ExpectedVersion::Any, &mut Head::default(), Epoch(1)).unwrap();
-        sealed.iter().map(|sealed| sealed.record.to_bytes()).collect()
+        sealed.iter().map(Record::to_bytes).collect()
     }
 
     #[test]
@@ -473,7 +473,7 @@ mod tests {
     #[test]
     fn records_that_share_a_value_are_read_and_cut_one_by_one() {
         let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::open(&folder.path().join("store")).unwrap();
+        let engine = Database::open(&folder.path().join("store")).unwrap();
         assert_eq!((engine.last().unwrap(), engine.get(Seq(1)).unwrap()), (None, None));
         let all = records(9);
         let value = |from: usize, to: usize| all[from - 1..to].concat();

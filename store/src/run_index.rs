@@ -4,11 +4,11 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use crate::run_dir::RunDir;
 use serde::{Deserialize, Serialize};
 use unstuck_core::id::RunId;
 use unstuck_files::platform;
 use unstuck_files::safe_open;
-use unstuck_store::run_dir::RunDir;
 
 /// The name of its file.
 pub(crate) const INDEX: &str = "index";
