@@ -6,10 +6,11 @@ use unstuck_core::decide::Rejection;
 use unstuck_core::event::{
     AttemptLost, Conclusion, Exit, Fact, LogRepaired, MachineSuspended, Outcome, RunInterrupted, RunOutcome,
     RunResumed, SnapshotMoment, SnapshotTaken, StepEnd, WaitReason, WorkerFinished, WorkerStarted,
+    WorkflowChange,
 };
 use unstuck_core::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, StepId, Timestamp};
 use unstuck_core::state::{RunPhase, WorkspaceChange};
-use unstuck_core::testing::{Behavior, Script, World, script_worker, snapshot, step};
+use unstuck_core::testing::{Behavior, Script, World, run_started, script_worker, snapshot, step};
 use unstuck_core::workflow::{CheckMethod, ConvergencePolicy, Step, WorkerKind, Workflow};
 use unstuck_core::{Observation, RunState};
 
@@ -389,5 +390,51 @@ fn run_out_of_time_resumes_with_added_or_renewed_time() {
         let went_on = world.give(Observation::RunResumed(order.clone()));
         let left = world.state.time_limit().expect("it has one").since(world.state.last_at());
         assert_eq!(went_on.map(|()| left.plus(late).0), expected, "{order:?}");
+    }
+}
+
+fn changed(change: impl FnOnce(&mut Workflow)) -> Observation {
+    let mut workflow = loop_of_two();
+    change(&mut workflow);
+    let change = WorkflowChange { workflow, made: vec!["by a person".to_owned()], digest: None };
+    Observation::RunResumed(RunResumed { change: Some(Box::new(change)), ..RunResumed::default() })
+}
+
+/// A loop that may have two iterations, and a step that never begins before its end.
+fn loop_of_two() -> Workflow {
+    let after = Step { depends_on: vec!["work".into()], ..step("after") };
+    Workflow::of_steps(vec![step("work").with_check(CheckMethod::Claim, 2), after])
+}
+
+#[test]
+fn a_resume_may_change_the_workflow_but_not_what_has_begun() {
+    let mut world = World::start(loop_of_two(), scripted(&[("work", vec![incomplete(); 9])]));
+    world.play();
+    assert_eq!(world.state.outcome(), Some(RunOutcome::IterationLimit));
+    let conflict = Err(Rejection::StepConflict("work".into()));
+    assert_eq!(world.give(changed(|_| {})), Err(Rejection::NeedsIterations));
+    assert_eq!(world.give(changed(|workflow| workflow.steps[0].id = "other".into())), conflict);
+    assert_eq!(world.give(changed(|workflow| workflow.steps[0].check = None)), conflict);
+    let order = changed(|workflow| {
+        workflow.steps[0].max_iterations = 4;
+        workflow.steps[1].id = "instead".into();
+        workflow.steps.rotate_left(1);
+    });
+    world.give(order).expect("what has begun stays");
+    world.play();
+    let steps: Vec<&str> = world.state.steps().map(|(step, _)| step.id.as_str()).collect();
+    assert_eq!(steps, ["instead", "work"]);
+    let (_, at) = world.state.step(&"work".into()).expect("it stays");
+    assert_eq!(at.iteration(), Iteration(4));
+}
+
+#[test]
+fn a_workspace_that_moves_takes_its_workflow_file_along() {
+    for (file, expected) in [("/w/flow.yaml", "/new/flow.yaml"), ("/wide/flow.yaml", "/wide/flow.yaml")] {
+        let mut started = run_started(loop_of_two());
+        "/w".clone_into(&mut started.workspace);
+        started.workflow_file = Some(file.to_owned());
+        started.move_workspace("/new");
+        assert_eq!((&*started.workspace, started.workflow_file.as_deref()), ("/new", Some(expected)));
     }
 }

@@ -5,7 +5,7 @@ use unstuck_core::cost;
 use unstuck_core::duration::format_duration;
 use unstuck_core::event::{
     Call, Conclusion, Event, Exit, Fact, Inquiry, Observation, Outcome, Purpose, RunEnded, SnapshotMoment,
-    StallCause, StepEnd, TurnKind, VerdictReached, WaitReason,
+    StallCause, StepEnd, TurnKind, VerdictReached, WaitReason, WorkflowChange,
 };
 use unstuck_core::evidence::{CommandResult, ValidatorOutcome, ValidatorResult};
 use unstuck_core::id::{Iteration, StepId};
@@ -56,6 +56,11 @@ pub fn describe(event: &Event) -> String {
     }
 }
 
+/// Says how a person changed the workflow.
+pub(crate) fn changed_workflow(change: &WorkflowChange) -> String {
+    format!("the workflow was changed: {}", change.made.join(", "))
+}
+
 fn describe_observation(observation: &Observation) -> String {
     match observation {
         Observation::RunStarted(e) => {
@@ -68,7 +73,10 @@ fn describe_observation(observation: &Observation) -> String {
                 (e.add_micro_usd > 0).then(|| with(format!("{} more", cost::dollars(e.add_micro_usd))));
             let tokens = (e.add_tokens > 0).then(|| with(count(e.add_tokens, "more token")));
             let who = e.worker.as_ref().map(|worker| format!(", {}", new_worker(worker)));
-            let more: String = [iterations, money, tokens, who].into_iter().flatten().collect();
+            let change = e.change.as_ref().map(|change| format!(", {}", changed_workflow(change)));
+            let place = e.workspace.as_ref().map(|place| format!(", in {place}"));
+            let more: String =
+                [iterations, money, tokens, who, change, place].into_iter().flatten().collect();
             let hint = e.hint.as_ref().map_or_else(String::new, |hint| format!("; hint: {hint}"));
             format!("run resumed{more}{hint}")
         }

@@ -3,13 +3,15 @@
 use serde::Serialize;
 use unstuck_core::cost::Spend;
 use unstuck_core::diffstat::Diffstat;
-use unstuck_core::event::{Conclusion, Inquiry, Observation, Outcome, Purpose, RunOutcome, StepEnd};
+use unstuck_core::event::{
+    Conclusion, Inquiry, Observation, Outcome, Purpose, RunOutcome, StepEnd, WorkflowChange,
+};
 use unstuck_core::id::{Digest, Iteration, Millis, RunId, Seq, StepId, Timestamp};
 use unstuck_core::judge::reason::Reason;
 use unstuck_core::judge::scope::StepChanges;
 use unstuck_core::{Event, Fact, RunState};
 
-use crate::describe::{describe, new_worker, sentence_of_end};
+use crate::describe::{changed_workflow, describe, new_worker, sentence_of_end};
 use crate::stale_checks;
 use crate::step_summary::{CommandSummary, IterationSummary, StepSummary, failed};
 
@@ -120,6 +122,19 @@ impl RunSummary {
         Some((until, why))
     }
 
+    /// Takes the steps of a changed workflow. Those that there were keep what is known of them.
+    fn change_workflow(&mut self, change: &WorkflowChange, at: Seq) {
+        let mut before = std::mem::take(&mut self.steps);
+        let steps = change.workflow.steps.iter().map(|step| {
+            let known = before.iter().position(|known| known.id == step.id);
+            known.map_or_else(|| StepSummary::new(step), |known| before.swap_remove(known))
+        });
+        self.steps = steps.collect();
+        self.workflow.clone_from(&change.workflow.name);
+        self.workflow_digest = change.digest.or(self.workflow_digest);
+        self.notes.push((at, changed_workflow(change)));
+    }
+
     fn add_observation(&mut self, observation: &Observation, event: &Event) {
         match observation {
             Observation::RunStarted(started) => {
@@ -133,8 +148,14 @@ impl RunSummary {
             }
             Observation::RunResumed(resumed) => {
                 self.goes_on();
+                if let Some(change) = &resumed.change {
+                    self.change_workflow(change, event.seq);
+                }
+                if let Some(workspace) = &resumed.workspace {
+                    self.workspace.clone_from(workspace);
+                }
                 if resumed.workflow_digest.is_some() && resumed.workflow_digest != self.workflow_digest {
-                    let note = "the workflow file has changed since; this run goes on with what it read";
+                    let note = "the workflow file has changed since; this run uses what it read";
                     self.notes.push((event.seq, note.to_owned()));
                 }
                 self.notes.extend(resumed.worker.as_ref().map(|worker| (event.seq, new_worker(worker))));

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use unstuck_core::completion::Timing;
-use unstuck_core::event::{CheckFinished, Exit, Inquiry, RunOutcome, RunStarted};
+use unstuck_core::event::{CheckFinished, Exit, Inquiry, RunOutcome, RunResumed, RunStarted, WorkflowChange};
 use unstuck_core::evidence::{TestName, ValidatorResult};
 use unstuck_core::id::{Iteration, Seq, StepId};
 use unstuck_core::judge::gate;
@@ -245,9 +245,21 @@ fn asks_otherwise(recorded: &RunState, other: &RunState, command: &Observation) 
 }
 
 fn changed(command: &Observation, changes: &[PolicyOverride]) -> Result<Observation, OverrideError> {
-    let Observation::RunStarted(started) = command else { return Ok(command.clone()) };
-    let workflow = with_changes(&started.workflow, changes)?;
-    Ok(Observation::RunStarted(Box::new(RunStarted { workflow, ..(**started).clone() })))
+    match command {
+        Observation::RunStarted(started) => {
+            let workflow = with_changes(&started.workflow, changes)?;
+            Ok(Observation::RunStarted(Box::new(RunStarted { workflow, ..(**started).clone() })))
+        }
+        Observation::RunResumed(RunResumed { change: Some(change), .. }) => {
+            let mut command = command.clone();
+            if let Observation::RunResumed(resumed) = &mut command {
+                let workflow = with_changes(&change.workflow, changes)?;
+                resumed.change = Some(Box::new(WorkflowChange { workflow, ..(**change).clone() }));
+            }
+            Ok(command)
+        }
+        other => Ok(other.clone()),
+    }
 }
 
 fn with_command(batch: &crate::EventBatch, command: &Observation) -> crate::EventBatch {

@@ -199,6 +199,7 @@ fn the_order_of_fields_and_variants_is_pinned() {
     };
     let second = shapes! { v2:
         WorkerStarted WorkerFinished CheckFinished ValidatorResult CommandResult Failed SnapshotTaken Snapshot NumberLine Number
+        RunStarted ForkPoint RunResumed
     };
     let third = shapes! { v3: WorkerStarted RegistryText WorkerFinished };
     for (version, shapes) in [(1, first), (2, second), (3, third)] {

@@ -5,7 +5,7 @@
 # Only for a new format version, into a new folder: what a release has written stays as it is.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-out=$here/v3
+out=$here/v4
 unstuck=$(CDPATH= cd -- "$(dirname -- "$1")" && pwd)/$(basename -- "$1")
 stage=/tmp/unstuck-golden
 rm -rf "$stage"

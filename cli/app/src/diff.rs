@@ -127,8 +127,9 @@ pub fn diff(project: &ProjectRuns, request: &DiffRequest) -> Result<RunDiff> {
     let sides = Sides::find(request, &past)?;
     let has_both = sides.before.is_some() && sides.after.is_some();
     let open = if has_both { access::recorded_snapshots } else { access::snapshots };
-    let snapshots = open(project.runs(), started)?;
-    let now = if has_both { None } else { Some(take_snapshot(project, &found, &past, &snapshots, started)?) };
+    let snapshots = open(project.runs(), &started)?;
+    let now =
+        if has_both { None } else { Some(take_snapshot(project, &found, &past, &snapshots, &started)?) };
     let unlooked = sides.missing_end(found.short());
     let since = sides.before.as_ref().map(|seen| seen.seq);
     let before = sides.before.as_ref().map(|seen| seen.snapshot).or(now.as_ref());

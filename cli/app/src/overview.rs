@@ -27,7 +27,7 @@ fn summary(found: RunHandle, is_live: bool) -> Option<Summary> {
         Err(error) => (Vec::new(), Some(error.to_string()), false),
     };
     let story = RunSummary::from_events(&events);
-    let started = found.started(&events).ok();
+    let started = story.state().started();
     let is_child = started.is_some_and(|started| started.parent.is_some());
     let entry = if started.is_none() { Some(found.stored_entry()?) } else { None };
     let status = match &trouble {

@@ -132,11 +132,18 @@ impl ProjectRuns {
     fn of_another(&self, text: &str) -> Option<String> {
         const SHORTEST: usize = 4;
         let is_id = text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let all = std::fs::read_dir(self.runs.path().parent().filter(|_| is_id)?).ok()?;
+        let is_meant = |run: &RunEntry| is_id || text == "@last" && !Path::new(&run.workspace).exists();
+        let all = std::fs::read_dir(self.runs.path().parent().filter(|_| is_id || text == "@last")?).ok()?;
         let others = all.flatten().map(|entry| unstuck_store_sled::at(entry.path()));
-        let mut found = others.filter_map(|runs| runs.resolve(text).ok());
-        let entry = found.next().filter(|_| found.next().is_none())?;
+        let mut found = others.filter_map(|runs| Some((runs.resolve(text).ok().filter(is_meant)?, runs)));
+        let (entry, runs) = found.next().filter(|_| found.next().is_none())?;
         let there = quote_word(&entry.workspace);
+        if !Path::new(&entry.workspace).exists() {
+            let store = quote_word(&runs.url().to_string());
+            return Some(format!(
+                "a run worked in {there}, which is gone; if that was moved here: unstuck --store {store} resume {text} --workspace ."
+            ));
+        }
         Some(format!("it is a run of another project; there: unstuck -C {there} show {text}"))
     }
 

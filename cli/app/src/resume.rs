@@ -1,15 +1,16 @@
 //! Takes a run up again: where it stopped, with an answer, or because a person does not want to wait.
 
 use std::convert::Infallible;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use unstuck_core::event::{AnswerGiven, RunOutcome, RunResumed, RunStarted};
+use unstuck_core::Rejection;
+use unstuck_core::event::{AnswerGiven, RunOutcome, RunResumed, RunStarted, WorkflowChange};
 use unstuck_core::id::{Millis, Seq, StepId};
 use unstuck_core::text::shell::quote_word;
-use unstuck_core::workflow::{Step, Worker};
+use unstuck_core::workflow::{Budget, Step, Worker, Workflow};
 use unstuck_core::{Event, Fact, Observation, RunState};
-use unstuck_replay::RunSummary;
+use unstuck_replay::{PolicyOverride, RunSummary};
 use unstuck_runner::open::{self, ResumeKind};
 use unstuck_runner::retry_request as sign;
 use unstuck_runner::workspace_link::recreate_folder_command;
@@ -22,7 +23,8 @@ use crate::error::{AppError, Result};
 use crate::person::Person;
 use crate::project::ProjectRuns;
 use crate::run_handle::RunHandle;
-use crate::{access, next, preflight, run_revision, workers, worktrees};
+use crate::workflows::WorkflowReadOptions;
+use crate::{access, missing_programs, next, preflight, run_revision, what_if_keys, workers, worktrees};
 
 /// A run that is to continue where it stopped.
 #[derive(Clone, Debug, Default)]
@@ -43,8 +45,14 @@ pub struct Resume {
     pub accept_drift: bool,
     /// A hint to the worker.
     pub hint: Option<String>,
-    /// Another worker from now on, and whether it may do what it can do without a question.
-    pub successor: Option<(String, bool)>,
+    /// Another worker from now on.
+    pub successor: Option<String>,
+    /// Workers that are new to the run may do what they can do without a question.
+    pub yes: bool,
+    /// Keys of the workflow with other values from now on: `KEY=VALUE`.
+    pub settings: Vec<String>,
+    /// The workspace, if it was moved.
+    pub workspace: Option<PathBuf>,
 }
 
 /// A run that is ready to be driven.
@@ -102,10 +110,15 @@ impl<'a> ClaimedRun<'a> {
     /// Takes the run up again, in the workspace that it began in.
     fn resume(self, terms: &Terms, how: ResumeKind, accept_drift: bool) -> Result<ReadyRun> {
         let Self { project, found, log, events } = self;
-        let started = found.started(&events)?;
+        let mut started = found.started(&events)?;
+        if let ResumeKind::Resume(order) = &how
+            && let Some(workspace) = &order.workspace
+        {
+            started.move_workspace(workspace);
+        }
         let before = RunSummary::from_events(&events);
         if !accept_drift && has_unrecorded_end(found, &events, &before) {
-            return Err(unrecorded_end(found, started, &events));
+            return Err(unrecorded_end(found, &started, &events));
         }
         let workspace = Path::new(&started.workspace);
         if !workspace.is_dir() {
@@ -114,7 +127,8 @@ impl<'a> ClaimedRun<'a> {
         let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
         let recorded = RecordedBranch::read(&events, &started.workflow.branch, accept_drift);
         let branches = terms.branches.inspect(workspace, rules, Some(&recorded))?;
-        let notes = notes(found, started, &events);
+        let is_changed = matches!(&how, ResumeKind::Resume(order) if order.change.is_some());
+        let notes = notes(found, &started, &events, is_changed);
         let driving = terms.driving.clone().with_secrets(before.state().secrets());
         let log = access::open_log(project, found, log)?;
         let drive = Drive {
@@ -124,7 +138,7 @@ impl<'a> ClaimedRun<'a> {
             branches,
             order: DriveStart::Resume { log, how, accept_drift },
         };
-        Ok(ReadyRun { drive, driving, started: started.clone(), before, notes })
+        Ok(ReadyRun { drive, driving, started, before, notes })
     }
 }
 
@@ -145,8 +159,20 @@ pub fn resume(
     if story.outcome == Some(RunOutcome::Complete) {
         return Ok(ResumeResult::Complete { short: found.short().to_owned(), story: Box::new(story) });
     }
-    let started = found.started(&claimed.events)?;
-    let worker = successor(project, started, &request, &terms.driving, person)?;
+    let mut started = found.started(&claimed.events)?;
+    let workspace = request.workspace.as_deref().map(moved_workspace).transpose()?;
+    if let Some(workspace) = &workspace {
+        started.move_workspace(workspace);
+    }
+    let change = change(&found, &started, story.state(), &request)?;
+    let mut now = started.clone();
+    if let Some(change) = &change {
+        now.workflow.clone_from(&change.workflow);
+    }
+    let worker = successor(&mut now.workflow, Path::new(&now.workspace), &request)?;
+    if worker.is_some() || change.is_some() {
+        check_workers(project, &now, &request, &terms.driving, person)?;
+    }
     let order = RunResumed {
         add_iterations: request.add_iterations,
         add_time: request.add_time,
@@ -160,8 +186,10 @@ pub fn resume(
         workflow_digest: next::digest_now(started.workflow_file.as_deref()),
         program: open::program(),
         secrets: terms.driving.secrets.clone(),
+        change,
+        workspace,
     };
-    let ready = claimed.resume(terms, ResumeKind::Resume(order), request.accept_drift)?;
+    let ready = claimed.resume(terms, ResumeKind::Resume(Box::new(order)), request.accept_drift)?;
     Ok(ResumeResult::Ready(Box::new(ready)))
 }
 
@@ -205,7 +233,7 @@ pub fn retry(project: &ProjectRuns, run: &str, terms: &Terms) -> Result<RetryRes
         return Ok(RetryResult::Requested { short });
     }
     let order = RunResumed { program: open::program(), ..RunResumed::default() };
-    let ready = claimed.resume(terms, ResumeKind::Resume(order), false);
+    let ready = claimed.resume(terms, ResumeKind::Resume(Box::new(order)), false);
     Ok(RetryResult::Ready(Box::new(ready.inspect_err(|_| withdraw(&found))?)))
 }
 
@@ -214,17 +242,63 @@ pub fn withdraw(found: &RunHandle) {
     sign::withdraw(&found.runs.artifacts(&found.entry.run));
 }
 
-/// Returns the worker of a run from now on, if another one is named and can be.
-fn successor(
-    project: &ProjectRuns,
+/// Returns the path of a workspace that was moved.
+fn moved_workspace(named: &Path) -> Result<String> {
+    let cannot = |why: &dyn std::fmt::Display| {
+        AppError::usage(format!("cannot work in {}: {why}", named.display()))
+            .hint("name the folder that was moved")
+    };
+    let path = named.canonicalize().map_err(|error| cannot(&error))?;
+    if !path.is_dir() {
+        return Err(cannot(&"it is no folder"));
+    }
+    path.into_os_string().into_string().map_err(|_| cannot(&"its path is not UTF-8"))
+}
+
+/// Returns the workflow from now on, if a person changed it: the workflow file, which `--accept-changes` reads again, and keys.
+fn change(
+    found: &RunHandle,
     started: &RunStarted,
+    state: &RunState,
     request: &Resume,
-    driving: &DriveSettings,
-    person: &dyn Person,
-) -> Result<Option<Box<Worker>>> {
-    let Some((with, is_agreed)) = &request.successor else { return Ok(None) };
-    let workspace = Path::new(&started.workspace);
-    let mut workflow = started.workflow.clone();
+) -> Result<Option<Box<WorkflowChange>>> {
+    let mut change = WorkflowChange { workflow: started.workflow.clone(), made: Vec::new(), digest: None };
+    if let Some((file, _)) = next::changed_file(started).filter(|_| request.accept_drift) {
+        let loaded = WorkflowReadOptions::default().load(Path::new(file), Path::new(&started.workspace))?;
+        let (before, mut workflow) = (&started.workflow, loaded.workflow);
+        missing_programs::doubt(&mut workflow);
+        // Options of `run` may have set what the file leaves open.
+        let Budget { micro_usd, tokens, accepts_unknown } = before.budget;
+        workflow.budget = Budget {
+            micro_usd: workflow.budget.micro_usd.or(micro_usd),
+            tokens: workflow.budget.tokens.or(tokens),
+            accepts_unknown,
+        };
+        workflow.prices.clone_from(&before.prices);
+        workflow.notify = workflow.notify.or_else(|| before.notify.clone());
+        change = WorkflowChange { workflow, made: vec![file.to_owned()], digest: Some(loaded.digest) };
+    }
+    for setting in &request.settings {
+        let asked: PolicyOverride = setting.parse().map_err(AppError::usage)?;
+        let asked = what_if_keys::in_file(&asked, &change.workflow).map_err(AppError::usage)?;
+        change.workflow = asked.apply(&change.workflow).map_err(AppError::usage)?;
+        change.made.push(setting.clone());
+    }
+    if change.made.is_empty() || change.workflow == started.workflow {
+        return Ok(None);
+    }
+    match state.step_that_conflicts(&change.workflow) {
+        Some(step) => Err(AppError::usage(Rejection::StepConflict(step)).hint(format!(
+            "put the step back as it was, or begin a new run: unstuck run ...    the workflow of this run: unstuck show {}",
+            found.short()
+        ))),
+        None => Ok(Some(Box::new(change))),
+    }
+}
+
+/// Returns the worker from now on, if another one is named and can be, and puts it into the workflow.
+fn successor(workflow: &mut Workflow, workspace: &Path, request: &Resume) -> Result<Option<Box<Worker>>> {
+    let Some(with) = &request.successor else { return Ok(None) };
     let worker = workers::parse_worker(with, "", &workers::load_clients(workspace)?)?;
     if !workflow.steps.iter().any(Step::can_replace_worker) {
         return Err(AppError::usage("no step of this run has a worker that another could take over from").hint(
@@ -232,27 +306,42 @@ fn successor(
         ));
     }
     workflow.replace_workers(&worker);
-    let file = started.workflow_file.as_deref();
-    preflight::check_runnable(&workflow, file, workspace, &driving.redactor())?;
-    if !request.accept_unknown_cost && !workflow.budget.accepts_unknown {
-        workers::check_budget(&workflow, None)?;
-    }
-    if !is_agreed {
-        workers::ask_trust(&workflow, file, workspace, Some(project.runs().state()), person)?;
-    }
-    let origins = ClientSources::read(workspace);
-    for (client, words) in workers::permissions(&workflow) {
-        let who = origins.name(&client, file.map(|file| (&workflow, file)));
-        person.tell(&format!("worker: {who} {words}"));
-    }
     Ok(Some(Box::new(worker)))
 }
 
+/// Checks that a changed workflow can be carried out, and asks about what its workers may do.
+fn check_workers(
+    project: &ProjectRuns,
+    now: &RunStarted,
+    request: &Resume,
+    driving: &DriveSettings,
+    person: &dyn Person,
+) -> Result<()> {
+    let (workflow, file, workspace) =
+        (&now.workflow, now.workflow_file.as_deref(), Path::new(&now.workspace));
+    preflight::check_runnable(workflow, file, workspace, &driving.redactor())?;
+    if !request.accept_unknown_cost && !workflow.budget.accepts_unknown {
+        workers::check_budget(workflow, None)?;
+    }
+    if !request.yes {
+        workers::ask_trust(workflow, file, workspace, Some(project.runs().state()), person)?;
+    }
+    let origins = ClientSources::read(workspace);
+    for (client, words) in workers::permissions(workflow) {
+        let who = origins.name(&client, file.map(|file| (workflow, file)));
+        person.tell(&format!("worker: {who} {words}"));
+    }
+    Ok(())
+}
+
 /// Returns what a person should know before the run continues.
-fn notes(found: &RunHandle, started: &RunStarted, events: &[Event]) -> Vec<String> {
-    let changed = next::changed_file(started)
-        .map(|(_, what)| format!("{what} since; this run goes on with what it read"));
+fn notes(found: &RunHandle, started: &RunStarted, events: &[Event], is_changed: bool) -> Vec<String> {
     let short = found.short();
+    let changed = next::changed_file(started).filter(|_| !is_changed).map(|(_, what)| {
+        format!(
+            "{what} since; this run uses what it read. To use it: unstuck resume {short} --accept-changes"
+        )
+    });
     let otherwise = decided_otherwise_today(events).map(|at| {
         format!(
             "the decision about event {at} would be another one today; the recorded one stands: unstuck replay {short}"
@@ -268,7 +357,7 @@ fn is_gone(project: &ProjectRuns, found: &RunHandle, workspace: &Path) -> AppErr
     let there = if of_ours { "unstuck".to_owned() } else { format!("unstuck -C {place}") };
     let make = recreate_folder_command(workspace);
     AppError::usage(format!("the workspace {} is not there any more", workspace.display())).hint(format!(
-        "if it was moved, move it back: mv WHERE_IT_IS {place}    else put it back as the run left it: \
+        "if it was moved: unstuck resume {short} --workspace NEW_PATH    else put it back as the run left it: \
          {make}; {there} undo {short}@last --git    or see what was done: unstuck show {short}"
     ))
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use unstuck_core::event::{RunOutcome, RunStarted};
 use unstuck_core::id::{RunId, Seq};
-use unstuck_core::{Event, Fact, Observation};
+use unstuck_core::{Event, Fact, Observation, RunState};
 use unstuck_files::error::with_causes;
 use unstuck_files::safe_open::{self, LINE_MAX as ALL_MAX};
 use unstuck_store::Runs;
@@ -102,12 +102,9 @@ impl RunHandle {
         Ok(events)
     }
 
-    /// Returns how the run began, which its first event says.
-    pub fn started<'a>(&self, events: &'a [Event]) -> Result<&'a RunStarted> {
-        match events.first().map(|event| &event.fact) {
-            Some(Fact::Observed(Observation::RunStarted(started))) => Ok(started),
-            _ => Err(self.no_first_event()),
-        }
+    /// Returns how the run began, with what a person has changed since: the workflow, its workers, the workspace.
+    pub fn started(&self, events: &[Event]) -> Result<RunStarted> {
+        RunState::of(events).started().cloned().ok_or_else(|| self.no_first_event())
     }
 
     /// Says that there is no first event.

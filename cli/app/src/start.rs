@@ -345,6 +345,7 @@ fn of_workflow(workspace: &Path, workflow: Workflow) -> RunStarted {
         program: open::program(),
         warnings: Vec::new(),
         secrets: Vec::new(),
+        forked_from: None,
     }
 }
 

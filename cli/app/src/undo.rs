@@ -104,7 +104,8 @@ pub fn undo(
         (None, None) => past.newest()?,
     };
     let Some(seen) = past.find(moment, IterationSide::Before)? else { return Ok(None) };
-    let workspace = Path::new(&found.started(&events)?.workspace);
+    let started = found.started(&events)?;
+    let workspace = Path::new(&started.workspace);
     check_workspace(workspace, request)?;
     let unfinished = unfinished_undo(&events);
     if let Some(before) = unfinished {
@@ -135,7 +136,7 @@ pub fn undo(
         return Err(refused);
     }
     let done = undone.map_err(|error| into_app_error(&error, found.short(), Some(project.runs())))?;
-    let snapshots = found.started(&events).and_then(|started| access::snapshots(project.runs(), started));
+    let snapshots = found.started(&events).and_then(|started| access::snapshots(project.runs(), &started));
     let lost = snapshots.and_then(|snapshots| {
         let lost = snapshots.changed_excluded(seen.snapshot, &done.restored.before);
         let mut lost = lost.map_err(|error| snapshot_error(&error))?;

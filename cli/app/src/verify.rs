@@ -99,7 +99,7 @@ fn check_snapshots(project: &ProjectRuns, found: &RunHandle, imported: Seq) -> R
         found.short()
     );
     let damaged = |what: String| Some(AppError::damaged(what).hint(hint.clone()));
-    let snapshots = match kept_snapshots(project.runs(), found.started(&events)?) {
+    let snapshots = match kept_snapshots(project.runs(), &found.started(&events)?) {
         Ok(snapshots) => snapshots,
         Err(_) if ids.values().all(|seq| *seq <= imported) => {
             return Ok(CheckedSnapshots { missing: ids.len(), ..CheckedSnapshots::default() });

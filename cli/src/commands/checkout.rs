@@ -36,7 +36,7 @@ pub fn checkout(global: &GlobalArgs, args: &Args) -> Result {
         return Err(AppError::usage("@now is in the workspace already")
             .hint(format!("name an event: unstuck events {}", found.short())));
     };
-    let snapshots = access::recorded_snapshots(project.runs(), found.started(&events)?)?;
+    let snapshots = access::recorded_snapshots(project.runs(), &found.started(&events)?)?;
     let applied =
         snapshots.checkout(seen.snapshot, &args.to).map_err(|error| launch_errors::snapshot_error(&error))?;
     let but = if applied.left.is_empty() { "" } else { ", but for what is named here" };

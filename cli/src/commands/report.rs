@@ -52,7 +52,7 @@ pub fn report(global: &GlobalArgs, args: &Args) -> Result {
     match &args.html {
         Some(file) => write(file, &report::html(&collect(page, &project, &found, &events)?))?,
         None if args.md => {
-            let changed = diff::in_all(project.runs(), found.started(&events)?, &events);
+            let changed = diff::in_all(project.runs(), &found.started(&events)?, &events);
             println!("{}", report::markdown(&page, changed.as_ref()));
         }
         None if args.json => crate::output::print_json(&report::json(&page)),

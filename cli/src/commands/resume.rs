@@ -1,5 +1,7 @@
 //! `unstuck resume`: continues a run.
 
+use std::path::PathBuf;
+
 use unstuck_app::resume::{self, Resume, ResumeResult};
 use unstuck_core::id::Millis;
 
@@ -33,12 +35,18 @@ pub struct Args {
     /// Apply limits only to the cost that workers report.
     #[arg(long)]
     accept_unknown_cost: bool,
-    /// Resume although files have changed since the run stopped.
+    /// Resume although files have changed since the run stopped; a changed workflow file is read again.
     #[arg(long = "accept-changes", alias = "accept-drift")]
     accept_drift: bool,
     /// Hint for the worker, part of the next prompt.
     #[arg(long, value_name = "TEXT")]
     hint: Option<String>,
+    /// Change a key of the workflow from now on, such as steps.fix.max_iterations=9; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// Continue in this directory: the workspace was moved there.
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
     /// The worker.
     #[command(flatten)]
     successor: ReplacementWorker,
@@ -53,7 +61,7 @@ struct ReplacementWorker {
     /// Switch to this worker: a client such as codex, several separated by commas, or a command line.
     #[arg(long, aliases = ["worker", "agent"], value_name = "WORKER", value_parser = args::non_blank)]
     with: Option<String>,
-    /// Accept the permissions of the worker of `--with` without asking.
+    /// Accept the permissions of changed workers without asking.
     #[arg(short, long)]
     yes: bool,
 }
@@ -70,7 +78,10 @@ pub fn resume(global: &GlobalArgs, args: Args) -> Result {
         accept_unknown_cost: args.accept_unknown_cost,
         accept_drift: args.accept_drift,
         hint: args.hint,
-        successor: args.successor.with.map(|with| (with, args.successor.yes)),
+        successor: args.successor.with,
+        yes: args.successor.yes,
+        settings: args.settings,
+        workspace: args.workspace,
     };
     match resume::resume(&global.project()?, request, &options.terms(), &Terminal)? {
         ResumeResult::Ready(ready) => run_driver::resume(&options, *ready),

@@ -39,7 +39,8 @@ pub fn show(global: &GlobalArgs, args: &Args) -> Result {
     } else {
         let is_complete = story.outcome == Some(RunOutcome::Complete);
         let started = found.started(&events).ok().filter(|_| is_complete);
-        let changed = started.and_then(|started| unstuck_app::diff::in_all(project.runs(), started, &events));
+        let changed =
+            started.and_then(|started| unstuck_app::diff::in_all(project.runs(), &started, &events));
         print(&found, &story, &events, changed.as_ref());
     }
     match error {

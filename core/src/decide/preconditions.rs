@@ -1,5 +1,7 @@
 //! Commands that a state admits.
 
+use std::mem;
+
 use crate::budget::BudgetExceeded;
 use crate::event::{
     AnswerGiven, AttemptLost, CheckFinished, Observation, RunOutcome, RunResumed, StepEnd, WorkerFinished,
@@ -7,7 +9,7 @@ use crate::event::{
 };
 use crate::id::{Attempt, Iteration, Millis, StepId};
 use crate::state::{RunPhase, RunState, StepPhase, StepState};
-use crate::workflow::{OnFailure, Step};
+use crate::workflow::{OnFailure, Step, Workflow};
 
 /// Reason why a command is refused. Nothing is recorded then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,6 +38,8 @@ pub enum Rejection {
     NotBlocked(StepId),
     #[error("the run does not wait for anything")]
     NothingToWaitFor,
+    #[error("step {0} has begun, so it cannot be left out or get another kind of worker or check")]
+    StepConflict(StepId),
     #[error("step {step}: attempt {attempt} of iteration {iteration} is not {expected}")]
     NotExpected { step: StepId, iteration: Iteration, attempt: Attempt, expected: &'static str },
 }
@@ -102,6 +106,14 @@ impl RunState {
     }
 
     fn check_resume_allowed(&self, event: &RunResumed) -> Result<(), Rejection> {
+        if let Some(change) = &event.change {
+            if let Some(step) = self.step_that_conflicts(&change.workflow) {
+                return Err(Rejection::StepConflict(step));
+            }
+            let mut changed = self.clone();
+            changed.change_workflow(change);
+            return changed.check_resume_allowed(&RunResumed { change: None, ..event.clone() });
+        }
         let RunPhase::Ended(outcome, _) = self.phase else { return Ok(()) };
         let out_of_time = self.time_allowed().is_some_and(|allowed| self.clock.used >= allowed);
         match outcome {
@@ -116,6 +128,22 @@ impl RunState {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Returns a step that has begun and that a workflow leaves out, or of which it changes the kind of work or check.
+    pub fn step_that_conflicts(&self, workflow: &Workflow) -> Option<StepId> {
+        let conditions = |step: &Step| step.completion.as_ref().map(|completion| completion.conditions.len());
+        let fits = |old: &Step, new: &Step| {
+            let kind = |step: &Step| step.check.as_ref().map(|check| mem::discriminant(&check.by));
+            mem::discriminant(&old.work) == mem::discriminant(&new.work)
+                && kind(old) == kind(new)
+                && conditions(old) == conditions(new)
+        };
+        let has_begun =
+            |at: &StepState| !matches!(at.phase, StepPhase::Pending | StepPhase::Ended(StepEnd::Skipped(_)));
+        let mut begun = self.steps().filter(|(_, at)| has_begun(at)).map(|(step, _)| step);
+        let conflict = begun.find(|old| !workflow.steps.iter().any(|new| new.id == old.id && fits(old, new)));
+        conflict.map(|step| step.id.clone())
     }
 
     /// Returns whether a resume gives a step something to do.

@@ -18,9 +18,9 @@ pub use conclusion::{
     StageRaised, StepEnded, TurnKind, VerdictReached, WaitReason, WaitRequested, WorkRequested,
 };
 pub use observation::{
-    AnswerGiven, AttemptLost, Call, CheckFinished, CheckStarted, LogRepaired, MachineSuspended, Observation,
-    Parent, RegistryText, RunInterrupted, RunResumed, RunStarted, SnapshotMoment, SnapshotTaken,
-    WorkerFinished, WorkerProgressed, WorkerStarted,
+    AnswerGiven, AttemptLost, Call, CheckFinished, CheckStarted, ForkPoint, LogRepaired, MachineSuspended,
+    Observation, Parent, RegistryText, RunInterrupted, RunResumed, RunStarted, SnapshotMoment, SnapshotTaken,
+    WorkerFinished, WorkerProgressed, WorkerStarted, WorkflowChange,
 };
 pub use process::{ChildEnd, Exit, Outcome};
 pub use run_outcome::{ErrorClass, ProcessFailure, RunOutcome, StallCause, StepEnd};

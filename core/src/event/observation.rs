@@ -70,6 +70,27 @@ pub struct RunStarted {
     pub warnings: Vec<String>,
     /// Variables whose values are secrets, in addition to those with a telling name. The values are not recorded.
     pub secrets: Vec<String>,
+    /// The run whose first events this run shares.
+    pub forked_from: Option<ForkPoint>,
+}
+
+/// The last event that a run shares with the one that it was forked from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct ForkPoint {
+    pub run: RunId,
+    pub event: Seq,
+}
+
+impl RunStarted {
+    /// Names another workspace. A workflow file in the workspace moves with it.
+    pub fn move_workspace(&mut self, to: &str) {
+        let file = self.workflow_file.as_deref().and_then(|file| file.strip_prefix(&self.workspace));
+        if let Some(inner) = file.filter(|inner| inner.starts_with(['/', '\\'])) {
+            self.workflow_file = Some(format!("{to}{inner}"));
+        }
+        to.clone_into(&mut self.workspace);
+    }
 }
 
 /// The step of another run that this run carries out.
@@ -117,6 +138,21 @@ pub struct RunResumed {
     pub program: String,
     /// More variables whose values are secrets.
     pub secrets: Vec<String>,
+    /// The workflow from now on, if a person changed it.
+    pub change: Option<Box<WorkflowChange>>,
+    /// The absolute path of the workspace from now on, if it was moved.
+    pub workspace: Option<String>,
+}
+
+/// A workflow that takes the place of the one that a run began with. The steps that have begun stay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowChange {
+    /// The workflow, resolved.
+    pub workflow: Workflow,
+    /// The changes as a person made them: `KEY=VALUE`, or the path of the workflow file.
+    pub made: Vec<String>,
+    /// SHA-256 of the workflow file, if it was read again.
+    pub digest: Option<Digest>,
 }
 
 /// A person or the system asked the run to stop.

@@ -4,11 +4,11 @@ use super::{Fold, Place};
 use std::sync::Arc;
 
 use crate::event::{
-    AnswerGiven, RunEnded, RunOutcome, RunResumed, RunStarted, StepEnd, TurnKind, WaitReason,
+    AnswerGiven, RunEnded, RunOutcome, RunResumed, RunStarted, StepEnd, TurnKind, WaitReason, WorkflowChange,
 };
 use crate::id::{Millis, StepId};
 use crate::state::{RunConfig, RunPhase, RunState, StepPhase, StepState};
-use crate::workflow::Worker;
+use crate::workflow::{CheckMethod, Step, Worker};
 
 impl RunState {
     pub(super) fn on_run_started(&mut self, event: &RunStarted, place: Place) -> Fold {
@@ -28,7 +28,16 @@ impl RunState {
         if self.phase == RunPhase::Empty {
             return Fold::Impossible;
         }
+        if event.change.as_ref().is_some_and(|change| self.step_that_conflicts(&change.workflow).is_some()) {
+            return Fold::Impossible;
+        }
         self.continue_run(place, event.add_iterations);
+        if let Some(change) = &event.change {
+            self.change_workflow(change);
+        }
+        if let Some((plan, workspace)) = self.plan.as_mut().zip(event.workspace.as_ref()) {
+            Arc::make_mut(plan).started.move_workspace(workspace);
+        }
         self.clock.extra = self.clock.extra.plus(event.add_time);
         if let Some(workflow) = self.workflow().filter(|_| event.renews_time) {
             self.clock.renewed = self.clock.renewed.plus(workflow.timeout);
@@ -45,6 +54,29 @@ impl RunState {
             self.message_unfinished_steps(hint, |_| true);
         }
         Fold::Done
+    }
+
+    /// Replaces the workflow. Each step keeps its state; a baseline holds only for the commands that it was taken with.
+    pub(crate) fn change_workflow(&mut self, change: &WorkflowChange) {
+        let workflow = &change.workflow;
+        let Some(plan) = self.plan.clone() else { return };
+        let commands = |step: &Step| match step.check.as_ref().map(|check| &check.by) {
+            Some(CheckMethod::Commands(commands)) => commands.iter().map(|one| one.run.clone()).collect(),
+            _ => Vec::new(),
+        };
+        let states = workflow.steps.iter().map(|step| {
+            let Some(at) = self.position(&step.id) else { return StepState::default() };
+            let mut state = std::mem::take(&mut self.steps[at]);
+            if commands(step) != commands(&plan.started.workflow.steps[at]) {
+                state.evidence.baseline = None;
+            }
+            state
+        });
+        self.steps = states.collect();
+        let index = workflow.steps.iter().enumerate().map(|(at, step)| (step.id.clone(), at)).collect();
+        let workflow_digest = change.digest.or(plan.started.workflow_digest);
+        let started = RunStarted { workflow: workflow.clone(), workflow_digest, ..plan.started.clone() };
+        self.plan = Some(Arc::new(RunConfig { started, index }));
     }
 
     /// Replaces the worker. Limits of the previous workers no longer count, so their services are not waited for.

@@ -15,7 +15,7 @@ use crate::event::{
     ErrorClass, Event, Fact, FallbackTaken, Inquiry, LogRepaired, MachineSuspended, Observation,
     ProcessFailure, Purpose, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStopping, SnapshotMoment,
     SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded, TurnKind, VerdictReached, WaitReason,
-    WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted,
+    WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted, WorkflowChange,
 };
 use crate::evidence::Decision;
 use crate::id::{Attempt, Blob, CheckId, Digest, Iteration, Millis, Seq, Stage, StepId, Timestamp};
@@ -227,10 +227,11 @@ fn any_observation() -> impl Strategy<Value = Observation> {
         },
     );
     prop_oneof![
-           1 => (0_u32..3, 0_u64..3, any::<[bool; 2]>()).prop_map(|(add_iterations, add_time, [has_successor, renews_time])| {
+           1 => (0_u32..3, 0_u64..3, any::<[bool; 2]>(), proptest::option::of(workflows())).prop_map(|(add_iterations, add_time, [has_successor, renews_time], workflow)| {
                let worker = has_successor.then(|| Box::new(Worker::new(WorkerKind::Command, "")));
                let add_time = Millis(add_time);
-               let order = RunResumed { add_iterations, add_time, renews_time, worker, ..RunResumed::default() };
+               let change = workflow.map(|workflow| Box::new(WorkflowChange { workflow, made: Vec::new(), digest: None }));
+               let order = RunResumed { add_iterations, add_time, renews_time, worker, change, ..RunResumed::default() };
                Observation::RunResumed(order)
            }),
            1 => Just(Observation::RunInterrupted(RunInterrupted { signal: 15 })),

@@ -569,6 +569,7 @@ pub fn run_started(workflow: Workflow) -> RunStarted {
         program: "test".to_owned(),
         warnings: Vec::new(),
         secrets: Vec::new(),
+        forked_from: None,
     }
 }
 

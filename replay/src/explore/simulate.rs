@@ -91,6 +91,7 @@ impl StepSimulator {
             program: String::new(),
             warnings: Vec::new(),
             secrets: Vec::new(),
+            forked_from: None,
         };
         let state = give(&RunState::default(), Observation::RunStarted(Box::new(started)));
         SimState { state, history: Vec::new(), sets: Vec::new(), keys: BTreeMap::new(), changes: 0 }

@@ -37,7 +37,7 @@ impl RunEnvironment {
         if repaired.is_empty() {
             return Ok(log);
         }
-        let mut runner = self.runner_for(Arc::clone(&log))?;
+        let mut runner = self.runner_for(Arc::clone(&log), None)?;
         for finding in &repaired {
             runner.record(Observation::LogRepaired(LogRepaired { what: finding.to_string() }))?;
         }

@@ -35,7 +35,7 @@ struct WorkspaceState {
 #[derive(Clone, Debug)]
 pub enum ResumeKind {
     /// It continues where it stopped.
-    Resume(RunResumed),
+    Resume(Box<RunResumed>),
     /// A person answered what it needed.
     Answer(AnswerGiven),
     /// It continues as a part of another run, with everything that the user gave that run since.
@@ -57,12 +57,17 @@ impl RunEnvironment {
         how: ResumeKind,
         accept_drift: bool,
     ) -> Result<FinishedRun, LifecycleError> {
-        let (mut runner, _workspace) = self.take_over(log)?;
+        let moved_to = match &how {
+            ResumeKind::Resume(order) => order.workspace.clone(),
+            ResumeKind::AsChild(place) => Some(place.workspace.clone()),
+            ResumeKind::Answer(_) => None,
+        };
+        let (mut runner, _workspace) = self.take_over(log, moved_to.as_deref())?;
         let begins_anew = runner.needs_new_base(accept_drift)?;
         let processes_ended = process::end_leftovers(&runner.mark());
         runner.record_abandoned()?;
         let order = match how {
-            ResumeKind::Resume(order) => Observation::RunResumed(order),
+            ResumeKind::Resume(order) => Observation::RunResumed(*order),
             ResumeKind::Answer(answer) => Observation::AnswerGiven(answer),
             ResumeKind::AsChild(place) => resume_observation(runner.state(), *place),
         };
@@ -70,7 +75,11 @@ impl RunEnvironment {
         runner.state().check_allowed(&order).map_err(crate::RunnerError::from)?;
         // Without the earlier snapshots there is nothing to compare with; a warning says so.
         let WorkspaceState { left, now } = self.inspect(&runner, accept_drift || begins_anew)?;
+        let worked_in = runner.state().started().map(|started| started.workspace.clone()).unwrap_or_default();
         runner.record(order)?;
+        if matches!(&runner.state().started(), Some(now) if now.workspace != worked_in) {
+            self.index(runner.state());
+        }
         // While the attempt still counts as under way: if this supervisor dies too, the next one must not take for a
         // person's what is the attempt's.
         let resumed = |snapshot| {

@@ -184,19 +184,30 @@ impl RunEnvironment {
         }
     }
 
-    /// Takes over an opened log, together with the lease of its workspace.
-    pub(super) fn take_over(&self, log: Arc<RunLog>) -> Result<(Runner<Host>, Lease), LifecycleError> {
-        let runner = self.runner_for(log)?;
+    /// Takes over an opened log, together with the lease of its workspace, which may have moved.
+    pub(super) fn take_over(
+        &self,
+        log: Arc<RunLog>,
+        moved_to: Option<&str>,
+    ) -> Result<(Runner<Host>, Lease), LifecycleError> {
+        let runner = self.runner_for(log, moved_to)?;
         self.check_not_moved(&runner.host.workspace)?;
         let workspace = self.take_workspace(&runner.host.workspace, &runner.host.run)?;
         Ok((runner, workspace))
     }
 
-    pub(super) fn runner_for(&self, log: Arc<RunLog>) -> Result<Runner<Host>, LifecycleError> {
+    pub(super) fn runner_for(
+        &self,
+        log: Arc<RunLog>,
+        moved_to: Option<&str>,
+    ) -> Result<Runner<Host>, LifecycleError> {
         let state = self.fold(&log)?;
-        let Some(started) = state.started().cloned() else {
+        let Some(mut started) = state.started().cloned() else {
             return Err(crate::RunnerError::Rejected(Rejection::NotStarted).into());
         };
+        if let Some(workspace) = moved_to {
+            started.move_workspace(workspace);
+        }
         Ok(self.runner(log, &started, state))
     }
 

@@ -45,6 +45,8 @@ fn resume_event(state: &RunState, place: ChildContext) -> RunResumed {
         allowance: Some(place.allowance),
         hint: place.hint.filter(|_| is_given_more),
         program: program(),
+        workspace: Some(place.workspace)
+            .filter(|now| state.started().is_some_and(|then| then.workspace != *now)),
         ..RunResumed::default()
     }
 }

@@ -138,6 +138,7 @@ fn start_event(
         program: program(),
         warnings: Vec::new(),
         secrets: place.secrets,
+        forked_from: None,
     }
 }
 

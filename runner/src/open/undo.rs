@@ -55,7 +55,7 @@ impl RunEnvironment {
         order: &UndoOrder<'_>,
         agree: impl FnOnce(&UndoPlan) -> Option<UndoConsent>,
     ) -> Result<UndoReport, LifecycleError> {
-        let (mut runner, _workspace) = self.take_over(log)?;
+        let (mut runner, _workspace) = self.take_over(log, None)?;
         let _left_of_a_dead_supervisor = process::end_leftovers(&runner.mark());
         runner.record_abandoned()?;
         let started = runner.state().started().cloned();

@@ -7,11 +7,11 @@ use unstuck_core::cost::{CostTotal, Spend, Tokens};
 use unstuck_core::diffstat::{ChangedFile, Diffstat};
 use unstuck_core::event::{
     AnswerGiven, AttemptLost, Bytes, Call, CheckFinished, CheckRequested, CheckStarted, ChildEnd, Conclusion,
-    DecisionFile, DecisionSource, ErrorClass, Event, Exit, Fact, FallbackTaken, Inquiry, LogRepaired,
-    MachineSuspended, Observation, Outcome, Parent, PendingClaim, ProcessFailure, Purpose, RegistryText,
-    RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStarted, RunStopping, SnapshotMoment, SnapshotTaken,
-    StageRaised, StallCause, StepEnd, StepEnded, TurnKind, VerdictReached, WaitReason, WaitRequested,
-    WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted,
+    DecisionFile, DecisionSource, ErrorClass, Event, Exit, Fact, FallbackTaken, ForkPoint, Inquiry,
+    LogRepaired, MachineSuspended, Observation, Outcome, Parent, PendingClaim, ProcessFailure, Purpose,
+    RegistryText, RunEnded, RunInterrupted, RunOutcome, RunResumed, RunStarted, RunStopping, SnapshotMoment,
+    SnapshotTaken, StageRaised, StallCause, StepEnd, StepEnded, TurnKind, VerdictReached, WaitReason,
+    WaitRequested, WorkRequested, WorkerFinished, WorkerProgressed, WorkerStarted, WorkflowChange,
 };
 use unstuck_core::evidence::CommandResult;
 use unstuck_core::evidence::{AnswerSource, ParsedAnswer, RejectedCandidate, SchemaViolation};
@@ -104,6 +104,7 @@ pub fn run_started() -> Fact {
         program: "0.1.0".to_owned(),
         warnings: vec!["`timeout` is not set: 4 h".to_owned()],
         secrets: vec!["MY_PASS".to_owned()],
+        forked_from: None,
     }))
     .into()
 }
@@ -274,6 +275,8 @@ pub fn observations() -> Vec<Observation> {
             workflow_digest: None,
             program: "0.1.0".to_owned(),
             secrets: vec!["OTHER".to_owned()],
+            change: None,
+            workspace: None,
         }),
         Observation::RunInterrupted(RunInterrupted { signal: 15 }),
         Observation::AnswerGiven(AnswerGiven {
@@ -627,6 +630,18 @@ pub fn facts_of_v2() -> Vec<Fact> {
     for fact in &mut all {
         let Fact::Observed(observation) = fact else { continue };
         match observation {
+            Observation::RunStarted(e) => {
+                e.forked_from = Some(ForkPoint { run: "ca9876543210".into(), event: Seq(48) });
+            }
+            Observation::RunResumed(e) => {
+                let made = vec!["steps.fix.max_iterations=9".to_owned()];
+                e.change = Some(Box::new(WorkflowChange {
+                    workflow: workflow(),
+                    made,
+                    digest: Some(Digest::sha256(b"changed")),
+                }));
+                e.workspace = Some("/moved".to_owned());
+            }
             Observation::WorkerStarted(e) => count(&mut e.snapshot),
             Observation::WorkerFinished(e) => count(&mut e.snapshot),
             Observation::SnapshotTaken(e) => e.snapshot.open_boxes = Some(0),

@@ -154,6 +154,7 @@ impl<D, W: Wire<D>> Wire<Vec<D>> for Vec<W> {
 record! {
     v1::Blob = id::Blob { digest, size }
     v1::Parent = domain::Parent { run, step, iteration }
+    v2::ForkPoint = domain::ForkPoint { run, event }
     v1::Budget = workflow::Budget { micro_usd, tokens, accepts_unknown }
     v1::RunInterrupted = domain::RunInterrupted { signal }
     v1::AnswerGiven = domain::AnswerGiven { text, steps }
@@ -281,7 +282,7 @@ fn of_json<T: DeserializeOwned>(field: &str, json: &str) -> Result<T, Invalid> {
     serde_json::from_str(json).map_err(|error| format!("{field}: {error}"))
 }
 
-impl v1::RunResumed {
+impl v2::RunResumed {
     pub(super) fn from_domain(it: &domain::RunResumed) -> Result<Self, Invalid> {
         Ok(Self {
             add_iterations: Wire::wire(&it.add_iterations),
@@ -296,11 +297,18 @@ impl v1::RunResumed {
             workflow_digest: Wire::wire(&it.workflow_digest),
             program: Wire::wire(&it.program),
             secrets: Wire::wire(&it.secrets),
+            workflow_json: it.change.as_ref().map(|change| json_of(&change.workflow)).transpose()?,
+            changes: it.change.as_ref().map(|change| change.made.clone()).unwrap_or_default(),
+            change_digest: it.change.as_ref().and_then(|change| Wire::wire(&change.digest)),
+            workspace: Wire::wire(&it.workspace),
         })
     }
 
     pub(super) fn into_domain(self) -> Result<domain::RunResumed, Invalid> {
         let worker = self.worker_json.map(|json| of_json("worker_json", &json));
+        let workflow = self.workflow_json.map(|json| of_json("workflow_json", &json)).transpose()?;
+        let (made, digest) = (self.changes, self.change_digest.domain());
+        let changed = |workflow| domain::WorkflowChange { workflow, made, digest };
         Ok(domain::RunResumed {
             add_iterations: self.add_iterations.domain(),
             add_time: self.add_time.domain(),
@@ -314,11 +322,13 @@ impl v1::RunResumed {
             workflow_digest: self.workflow_digest.domain(),
             program: self.program.domain(),
             secrets: self.secrets.domain(),
+            change: workflow.map(changed).map(Box::new),
+            workspace: self.workspace.domain(),
         })
     }
 }
 
-impl v1::RunStarted {
+impl v2::RunStarted {
     pub(super) fn from_domain(it: &domain::RunStarted) -> Result<Self, Invalid> {
         Ok(Self {
             run: Wire::wire(&it.run),
@@ -330,6 +340,7 @@ impl v1::RunStarted {
             program: Wire::wire(&it.program),
             warnings: Wire::wire(&it.warnings),
             secrets: Wire::wire(&it.secrets),
+            forked_from: Wire::wire(&it.forked_from),
         })
     }
 
@@ -344,6 +355,7 @@ impl v1::RunStarted {
             program: self.program.domain(),
             warnings: self.warnings.domain(),
             secrets: self.secrets.domain(),
+            forked_from: self.forked_from.domain(),
         })
     }
 }

@@ -210,8 +210,8 @@ macro_rules! event_types {
 }
 
 event_types! {
-    RunStarted = 1 "run_started" [v1::RunStarted]
-    RunResumed = 2 "run_resumed" [v1::RunResumed]
+    RunStarted = 1 "run_started" [v1::RunStarted, v2::RunStarted]
+    RunResumed = 2 "run_resumed" [v1::RunResumed, v2::RunResumed]
     RunInterrupted = 3 "run_interrupted" [v1::RunInterrupted]
     AnswerGiven = 4 "answer_given" [v1::AnswerGiven]
     DeadlinePassed = 5 "deadline_passed" [v1::DeadlinePassed]
@@ -287,11 +287,11 @@ current! {
         v1::Suspended => Suspended,
     } else {
         Observation::RunStarted(started) => {
-            let shape = v1::RunStarted::from_domain(started);
+            let shape = v2::RunStarted::from_domain(started);
             encode_shape(EventType::RunStarted, &shape.map_err(|detail| failed(EventType::RunStarted, detail))?)
         },
         Observation::RunResumed(resumed) => {
-            let shape = v1::RunResumed::from_domain(resumed);
+            let shape = v2::RunResumed::from_domain(resumed);
             encode_shape(EventType::RunResumed, &shape.map_err(|detail| failed(EventType::RunResumed, detail))?)
         },
         Observation::DeadlinePassed => encode_shape(EventType::DeadlinePassed, &v1::DeadlinePassed {}),
@@ -310,13 +310,13 @@ current! {
     } else {}
 }
 
-impl Stored for v1::RunStarted {
+impl Stored for v2::RunStarted {
     fn into_fact(self) -> Result<Fact, Invalid> {
         Ok(Observation::RunStarted(Box::new(self.into_domain()?)).into())
     }
 }
 
-impl Stored for v1::RunResumed {
+impl Stored for v2::RunResumed {
     fn into_fact(self) -> Result<Fact, Invalid> {
         Ok(Observation::RunResumed(self.into_domain()?).into())
     }
@@ -346,6 +346,8 @@ macro_rules! upcast {
 }
 
 upcast! {
+    v1::RunStarted => v2::RunStarted,
+    v1::RunResumed => v2::RunResumed,
     v1::WorkerStarted => v2::WorkerStarted,
     v2::WorkerStarted => v3::WorkerStarted,
     v1::WorkerFinished => v2::WorkerFinished,

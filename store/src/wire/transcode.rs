@@ -387,7 +387,9 @@ mod tests {
     #[test]
     fn output_of_this_program_is_never_declined() {
         check_golden::<v1::RunStarted>("run_started");
+        check_golden::<v2::RunStarted>("run_started");
         check_golden::<v1::RunResumed>("run_resumed");
+        check_golden::<v2::RunResumed>("run_resumed");
         check_golden::<v1::RunInterrupted>("run_interrupted");
         check_golden::<v1::AnswerGiven>("answer_given");
         check_golden::<v1::DeadlinePassed>("deadline_passed");

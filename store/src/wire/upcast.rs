@@ -17,6 +17,8 @@ macro_rules! upcast_fields {
 }
 
 upcast_fields! {
+    v1 => v2 RunStarted old { run, workflow_json, workflow_digest, workflow_file, workspace, parent, program, warnings, secrets } { forked_from: None }
+    v1 => v2 RunResumed old { add_iterations, add_time, renews_time, add_micro_usd, add_tokens, accept_unknown_cost, allowance, hint, worker_json, workflow_digest, program, secrets } { workflow_json: None, changes: Vec::new(), change_digest: None, workspace: None }
     v1 => v2 WorkerStarted old { step, iteration, attempt, prompt, limit, check_id, moved_aside, templates, call } { snapshot: old.snapshot.map(Into::into) }
     v1 => v2 WorkerFinished old { step, iteration, attempt, outcome, decision_file, changed, drift, diffstat, answer } { snapshot: old.snapshot.map(Into::into) }
     v1 => v2 CheckFinished old { step, iteration, attempt, check_id, outcome, decision_file, drift, stamp, answer, unsettled_after, changed } { commands: old.commands.into_iter().map(Into::into).collect(), validators: old.validators.into_iter().map(Into::into).collect(), snapshot: old.snapshot.map(Into::into) }

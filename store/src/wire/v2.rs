@@ -1,15 +1,58 @@
 //! The stored shapes, version 2: what is recorded for the measures of progress. Frozen as [`v1`](super::v1) is.
 //!
-//! Snapshots count open check boxes, failures have the number of lines after them, and commands have numbers with bounds.
+//! A run may share the first events of another one, and a resume may change the workflow. Snapshots count open check boxes, failures have the number of lines after them, and commands have numbers with bounds.
 
 #![expect(missing_docs, reason = "documented where the domain types are, in unstuck_core::event")]
 
 use serde::{Deserialize, Serialize};
 
 use super::v1::{
-    AnswerSeen, Blob, Call, Confidence, DecisionFile, Diffstat, Digest, Drift, Exit, FailureSource, LeftOut,
-    Listed, Location, Outcome, Param, Report, SnapshotMoment, Standing, Tests, ValidatorOutcome,
+    AnswerSeen, Blob, Budget, Call, Confidence, DecisionFile, Diffstat, Digest, Drift, Exit, FailureSource,
+    LeftOut, Listed, Location, Outcome, Param, Parent, Report, SnapshotMoment, Standing, Tests,
+    ValidatorOutcome,
 };
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStarted {
+    pub run: String,
+    /// [`unstuck_core::workflow::Workflow`] as JSON.
+    pub workflow_json: String,
+    pub workflow_digest: Option<Digest>,
+    pub workflow_file: Option<String>,
+    pub workspace: String,
+    pub parent: Option<Parent>,
+    pub program: String,
+    pub warnings: Vec<String>,
+    pub secrets: Vec<String>,
+    pub forked_from: Option<ForkPoint>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkPoint {
+    pub run: String,
+    pub event: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunResumed {
+    pub add_iterations: u32,
+    pub add_time: u64,
+    pub renews_time: bool,
+    pub add_micro_usd: u64,
+    pub add_tokens: u64,
+    pub accept_unknown_cost: bool,
+    pub allowance: Option<Budget>,
+    pub hint: Option<String>,
+    pub worker_json: Option<String>,
+    pub workflow_digest: Option<Digest>,
+    pub program: String,
+    pub secrets: Vec<String>,
+    /// [`unstuck_core::workflow::Workflow`] as JSON.
+    pub workflow_json: Option<String>,
+    pub changes: Vec<String>,
+    pub change_digest: Option<Digest>,
+    pub workspace: Option<String>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerStarted {

@@ -5,6 +5,7 @@
 mod background;
 mod baseline;
 mod beginning;
+mod changed_workflow;
 mod clients;
 mod completion;
 mod convergence;

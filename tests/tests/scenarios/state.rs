@@ -125,7 +125,7 @@ fn s61_resume_uses_the_recorded_workflow_and_reports_a_changed_file() {
     stage.workflow("", &step(7));
     tell(&stage.scratch("go"));
     let resumed = stage.unstuck(&["resume"]).with_status(2);
-    resumed.says("the workflow file has changed since; this run goes on with what it read");
+    resumed.says("the workflow file has changed since; this run uses what it read");
     assert_eq!(stage.verdicts().len(), 3, "the bound is the recorded one");
     let (started, resumed) = (stage.facts("run_started"), stage.facts("run_resumed"));
     let (then, now) = (&started[0]["workflow_digest"], &resumed[0]["workflow_digest"]);

@@ -85,7 +85,7 @@ pub fn collect(
 ) -> Result<ReportData> {
     let started = found.started(events)?;
     page.prompts = prompts(&page.report, &*found.log()?.blobs());
-    match access::kept_snapshots(project.runs(), started) {
+    match access::kept_snapshots(project.runs(), &started) {
         Ok(snapshots) => page.changes = changes(&page.report, events, &snapshots, &mut page.lacks),
         Err(why) => page.lacks.push(format!("what the iterations changed cannot be shown: {why}")),
     }
