@@ -64,7 +64,11 @@ pub(crate) fn changed_workflow(change: &WorkflowChange) -> String {
 fn describe_observation(observation: &Observation) -> String {
     match observation {
         Observation::RunStarted(e) => {
-            format!("run {} of {:?} started in {}", e.run, e.workflow.name, e.workspace)
+            let parent = e.forked_from.as_ref();
+            let parent =
+                parent.map(|fork| format!(", forked from run {} after event {}", fork.run, fork.event));
+            let parent = parent.unwrap_or_default();
+            format!("run {} of {:?} started in {}{parent}", e.run, e.workflow.name, e.workspace)
         }
         Observation::RunResumed(e) => {
             let with = |more: String| format!(" with {more}");

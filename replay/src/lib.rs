@@ -12,6 +12,7 @@
 //! Start with `determinism.rs`. Not here: decisions (`unstuck-core`), reading logs (`unstuck-store`), printing (`unstuck`).
 
 mod batches;
+mod compare;
 mod describe;
 mod determinism;
 mod diagnosis;
@@ -28,6 +29,7 @@ mod what_if;
 mod why;
 
 pub use batches::{Batches, EventBatch};
+pub use compare::{ComparedRun, RunComparison, compare};
 pub use describe::{describe, describe_exit, kind, sentence_of_end};
 pub use determinism::{DecisionMismatch, DeterminismReport, RecomputedBatch, recheck};
 pub use diagnosis::{attempts, current_failures, current_fingerprints, diagnosis};

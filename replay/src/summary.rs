@@ -148,6 +148,10 @@ impl RunSummary {
             }
             Observation::RunResumed(resumed) => {
                 self.goes_on();
+                let fork = self.state.started().and_then(|started| started.forked_from.as_ref());
+                if fork.is_some_and(|fork| fork.event.next() == event.seq) {
+                    self.started_at = event.at;
+                }
                 if let Some(change) = &resumed.change {
                     self.change_workflow(change, event.seq);
                 }

@@ -167,7 +167,8 @@ impl RunSnapshots {
         Ok(snapshot)
     }
 
-    fn keep(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
+    /// Keeps a snapshot as long as the run.
+    pub(crate) fn keep(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         self.snapshots.keep(&format!("{}/{}", self.run, snapshot.id), snapshot)
     }
 

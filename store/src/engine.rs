@@ -12,7 +12,7 @@ use unstuck_core::id::Seq;
 use unstuck_files::durable;
 use unstuck_files::read::{Read, is_absence};
 
-use crate::blobs::DirBlobs;
+use crate::blobs::{BlobStore, DirBlobs};
 use crate::checkpoint::Checkpoint;
 use crate::event_store::{EventStore, Head, ReadError};
 use crate::lease::{AcquireError, FileLease};
@@ -98,6 +98,9 @@ pub trait Engine: Send + Sync {
     }
 }
 
+/// Puts payloads into the blobs of a run.
+pub type PutPayloads<'a> = &'a mut dyn FnMut(&dyn BlobStore) -> io::Result<()>;
+
 /// Repairs damaged logs, and reads exports in.
 pub trait Repairer {
     /// Rebuilds the store of a run from all intact events. Keeps the old files.
@@ -125,12 +128,18 @@ pub trait Repairer {
         out: &mut dyn Write,
     ) -> Result<Result<SalvageReport, ReadError>, OpenError>;
 
-    /// Creates a run from exported lines, if all of them are good. A last batch that is cut short is left out.
+    /// Creates a run from exported lines, if all of them are good. A last batch that is cut short is left out. `payloads` puts
+    /// the payloads that the events name into the blobs, before the run exists.
     ///
     /// # Errors
     ///
     /// A line is not good, or the run is here already.
-    fn import(&self, folder: &RunDir, lines: &mut dyn io::Read) -> Result<RunLog, OpenError>;
+    fn import(
+        &self,
+        folder: &RunDir,
+        lines: &mut dyn io::Read,
+        payloads: PutPayloads<'_>,
+    ) -> Result<RunLog, OpenError>;
 
     /// Adds to a run the events of exported lines after its last one. Returns what was its last event until then.
     ///

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::blobs::{BlobStore, DirBlobs};
-use crate::engine::{self, Engine, Repairer};
-use crate::event_store::ReadError;
+use crate::engine::{self, Engine, PutPayloads, Repairer};
+use crate::event_store::{EventStore, ReadError};
 use crate::lease::{FileLease, Holder, Liveness, now};
 use crate::recovery::{OpenError, RecoveryReport, SalvageReport};
 use crate::run_dir::RunDir;
@@ -280,7 +280,25 @@ impl Runs {
     ///
     /// A line is not good, or the run is here already.
     pub fn import(&self, run: &RunId, lines: &mut dyn io::Read) -> Result<RunLog, OpenError> {
-        self.repairer("read an export in")?.import(&self.run_dir(run), lines)
+        let folder = self.run_dir(run);
+        let log = self.repairer("read an export in")?.import(&folder, lines, &mut |_| Ok(()))?;
+        folder.note_imported(log.head().seq);
+        Ok(log)
+    }
+
+    /// Creates a run from [lines that share events](crate::transfer::fork) with another one. `payloads` puts the payloads that
+    /// the events name into its blobs. The run exists once all of it is written.
+    ///
+    /// # Errors
+    ///
+    /// The run is here already, or something cannot be written.
+    pub fn fork(
+        &self,
+        run: &RunId,
+        lines: &mut dyn io::Read,
+        payloads: PutPayloads<'_>,
+    ) -> Result<RunLog, OpenError> {
+        self.repairer("fork a run")?.import(&self.run_dir(run), lines, payloads)
     }
 
     /// Adds to a run the events of exported lines after its last one. Returns what was its last event until then.
@@ -289,7 +307,10 @@ impl Runs {
     ///
     /// An event that is here is another one than in the lines, or a line is not good; nothing is changed then.
     pub fn extend(&self, run: &RunId, lines: &mut dyn io::Read) -> Result<(RunLog, Seq), OpenError> {
-        self.repairer("read an export in")?.extend(&self.run_dir(run), lines)
+        let folder = self.run_dir(run);
+        let (log, before) = self.repairer("read an export in")?.extend(&folder, lines)?;
+        folder.note_imported(log.head().seq);
+        Ok((log, before))
     }
 
     /// Returns the folder of a run, which need not exist.
@@ -510,7 +531,7 @@ impl Runs {
         let run = folder.run().clone();
         let entry = |trouble| RunEntry {
             run: run.clone(),
-            started_at: changed_at(folder),
+            started_at: changed_at(folder.path()),
             workflow: UNKNOWN.to_owned(),
             workspace: String::new(),
             trouble,
@@ -518,7 +539,8 @@ impl Runs {
         match run_start::read(folder, || self.engine.first_event(folder)) {
             Read::Found(first) => Folder::Run(RunEntry {
                 run: run.clone(),
-                started_at: first.at,
+                // A fork has the first moment of the run that it shares events with.
+                started_at: first.started.forked_from.map_or(first.at, |_| changed_at(&folder.format())),
                 workflow: first.started.workflow.name,
                 workspace: first.started.workspace,
                 trouble: None,
@@ -551,9 +573,9 @@ enum Folder {
 /// Stands for the name of a workflow that cannot be read.
 const UNKNOWN: &str = "?";
 
-/// Returns the last change of a folder: the only moment that is known of a run that cannot be read.
-fn changed_at(folder: &RunDir) -> Timestamp {
-    let changed = fs::symlink_metadata(folder.path()).and_then(|metadata| metadata.modified());
+/// Returns the last change of a file or folder: of a run that cannot be read, its folder tells the only moment that is known.
+fn changed_at(path: &Path) -> Timestamp {
+    let changed = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
     let since = changed.ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
     Timestamp(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
 }
@@ -563,7 +585,6 @@ mod tests {
     use unstuck_core::event::Event;
 
     use super::*;
-    use crate::event_store::EventStore;
     use crate::memory::MemoryStore;
 
     /// Keeps no records.

@@ -22,7 +22,11 @@ struct Case {
 /// Resumes a run, or starts it if the kill came before its first event.
 const GO_ON: &str = "$U resume >/dev/null 2>&1 || $U run flow.yaml >/dev/null";
 
-const CASES: [Case; 12] = [
+/// Each run can be verified, or never started, and the run that was forked is what it was.
+const NO_HALF_FORK: &str = "test -e first.2.out && $U export \"$(cat ../parent)\" | cmp -s - ../parent.jsonl && \
+    for run in \"$XDG_STATE_HOME\"/unstuck/*/runs/*; do $U verify \"${run##*/}\" >/dev/null 2>../why || grep -q 'never started' ../why; done";
+
+const CASES: [Case; 13] = [
     Case {
         name: "run",
         prepare: "",
@@ -66,6 +70,15 @@ const CASES: [Case; 12] = [
         words: &["undo", "@last@first", "--git"],
         again: "$U undo @last@first --git >/dev/null",
         done: "git rev-parse lost | cmp -s - ../lost && test \"$(git show :kept)\" = two && git fsck >/dev/null 2>&1",
+    },
+    Case {
+        name: "fork",
+        prepare: "! $U run flow.yaml --max-iterations 1 >/dev/null && $U export > ../parent.jsonl && \
+                  basename \"$XDG_STATE_HOME\"/unstuck/*/runs/* > ../parent",
+        words: &["fork", "--set", "steps.first.max_iterations=3"],
+        again: "test -e first.2.out && $U show | grep -q COMPLETE || $U resume --accept-changes >/dev/null 2>&1 || \
+                $U fork \"$(cat ../parent)\" --set steps.first.max_iterations=3 >/dev/null",
+        done: NO_HALF_FORK,
     },
     Case {
         name: "gc",

@@ -19,7 +19,7 @@ use unstuck_workspace::snapshot::{
 pub use unstuck_workspace::snapshot::{ChangeKind, PathChange};
 
 use crate::access;
-use crate::error::Result;
+use crate::error::{AppError, Result};
 use crate::launch_errors::{into_app_error, snapshot_error};
 use crate::paths;
 use crate::project::ProjectRuns;
@@ -31,7 +31,7 @@ use crate::run_revision::{self, IterationSide, RecordedSnapshots, Revision};
 pub struct DiffRequest {
     /// The run, perhaps with an event: `RUN@SEQ`.
     pub run: String,
-    /// An iteration, or `@` and an event; `None` for the whole run.
+    /// An iteration, `@` and an event, or another run; `None` for the whole run.
     pub from: Option<String>,
     /// The same, for the other side.
     pub to: Option<String>,
@@ -119,6 +119,11 @@ impl<'a> Sides<'a> {
 ///
 /// There is no such run or moment, or a snapshot of it is gone.
 pub fn diff(project: &ProjectRuns, request: &DiffRequest) -> Result<RunDiff> {
+    if let (Some(other), None) = (&request.from, &request.to)
+        && Revision::parse(other).is_err()
+    {
+        return of_two_runs(project, request, other);
+    }
     let found = project.find(run_revision::split(&request.run).0)?;
     drop(access::reconcile_log(project, &found));
     let events = found.known_events()?;
@@ -152,6 +157,34 @@ pub fn diff(project: &ProjectRuns, request: &DiffRequest) -> Result<RunDiff> {
         && lost.is_empty()
         && is_known
         && unlooked.is_none();
+    Ok(RunDiff { notes, is_empty, content })
+}
+
+/// Compares what two runs have made of the workspace: each at its event, or else at the end of its work.
+fn of_two_runs(project: &ProjectRuns, request: &DiffRequest, other: &str) -> Result<RunDiff> {
+    let of_run = |text: &str| -> Result<(RunHandle, RunStarted, Snapshot)> {
+        let (run, event) = run_revision::split(text);
+        let found = project.find(run)?;
+        let events = found.known_events()?;
+        let moment = event.map_or(Ok(Revision::LastWork), Revision::of_event)?;
+        let seen =
+            RecordedSnapshots::new(found.short(), &events, None)?.find(moment, IterationSide::After)?;
+        let none =
+            || AppError::usage("two runs are compared by their snapshots, not by the workspace as it is now");
+        let snapshot = seen.ok_or_else(none)?.snapshot.clone();
+        let started = found.started(&events)?;
+        Ok((found, started, snapshot))
+    };
+    let (_, _, before) = of_run(&request.run)?;
+    let (found, started, after) = of_run(other)?;
+    let snapshots = access::recorded_snapshots(project.runs(), &started)?;
+    let (before, after) = (&before, &after);
+    let compared = DiffInputs { request, snapshots: &snapshots, before, after, of_others: BTreeSet::new() };
+    let lost = snapshots.changed_excluded(before, after).map_err(|error| snapshot_error(&error))?;
+    let (notes, is_known) = compared.notes(&found, &lost, None)?;
+    let content = compared.content(&lost)?;
+    let is_empty =
+        matches!(&content, DiffContent::Text(text) if text.is_empty()) && lost.is_empty() && is_known;
     Ok(RunDiff { notes, is_empty, content })
 }
 

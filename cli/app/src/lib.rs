@@ -9,7 +9,8 @@
 //!   (the clients and their access), [`preflight`], [`missing_programs`] and [`lints`] (problems of a workflow), [`branches`],
 //!   [`worktrees`].
 //! - [`start`] makes a new run ready to be driven, from one of the [`workflows`] or a [`goal`]. [`drive`] drives it to
-//!   its end, [`notify`] sends the end, [`resume`] makes a stopped run ready to be driven.
+//!   its end, [`notify`] sends the end, [`resume`] makes a stopped run ready to be driven, and
+//!   [`fork`] makes one that shares the events of another.
 //! - After a run: [`report`], [`diff`], [`undo`], [`verify`], [`transfer`] (export and import), [`regression_test`],
 //!   [`replay`], [`gc`]. [`doctor`] examines
 //!   a machine and a project. [`probe`] tries one part of a run.
@@ -30,6 +31,7 @@ pub mod drive;
 pub mod env_vars;
 pub mod error;
 pub mod file_suggestions;
+pub mod fork;
 pub mod gc;
 pub mod goal;
 pub mod guard;

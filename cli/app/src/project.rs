@@ -140,8 +140,13 @@ impl ProjectRuns {
         let there = quote_word(&entry.workspace);
         if !Path::new(&entry.workspace).exists() {
             let store = quote_word(&runs.url().to_string());
+            let other = if is_id {
+                "it worked in"
+            } else {
+                "begin one: unstuck run WORKFLOW    the last run of another project worked in"
+            };
             return Some(format!(
-                "a run worked in {there}, which is gone; if that was moved here: unstuck --store {store} resume {text} --workspace ."
+                "{other} {there}, which is gone; if that was moved here: unstuck --store {store} resume {text} --workspace ."
             ));
         }
         Some(format!("it is a run of another project; there: unstuck -C {there} show {text}"))

@@ -7,10 +7,10 @@ use std::str::FromStr;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::id::{Blob, Seq};
 use unstuck_core::text::shell::quote_word;
-use unstuck_core::{Fact, Observation};
+use unstuck_core::{Event, Fact, Observation};
 use unstuck_files::error::with_causes;
 use unstuck_replay::{
-    Batches, DeterminismReport, EventBatch, OverrideError, PolicyOverride, ReadAgain, WhatIf,
+    Batches, DeterminismReport, EventBatch, OverrideError, PolicyOverride, ReadAgain, RunComparison, WhatIf,
 };
 use unstuck_store::blobs::BlobStore;
 use unstuck_store::event_store::{Events, ReadError};
@@ -18,6 +18,7 @@ use unstuck_store::mirror::{self, Tail};
 use unstuck_store::store::Store as _;
 
 use crate::error::{AppError, Result};
+use crate::project::ProjectRuns;
 use crate::run_handle::RunHandle;
 use crate::{run_revision, what_if_keys};
 
@@ -116,6 +117,32 @@ pub fn recheck(run: &RecordedRun, to: Option<Seq>) -> Result<DeterminismReport> 
         Some(to) => Err(run.no_event(Seq(recheck.events), to)),
         None => Ok(recheck),
     }
+}
+
+/// Compares a run with another one, or with the run that it was forked from.
+///
+/// # Errors
+///
+/// There is no other run, or a log cannot be read.
+pub fn against(
+    project: &ProjectRuns,
+    run: &RecordedRun,
+    other: Option<&str>,
+) -> Result<(String, RunComparison)> {
+    let events: Vec<Event> =
+        run.events()?.collect::<std::result::Result<_, _>>().map_err(|error| run.unreadable(&error))?;
+    let parent = || match events.first().map(|event| &event.fact) {
+        Some(Fact::Observed(Observation::RunStarted(started))) => {
+            started.forked_from.as_ref().map(|fork| fork.run.to_string())
+        }
+        _ => None,
+    };
+    let other = other.map(str::to_owned).or_else(parent).ok_or_else(|| {
+        AppError::usage(format!("run {} is no fork, so name the run to compare it with", run.name()))
+            .hint("unstuck replay RUN --against OTHER")
+    })?;
+    let found = project.find(&other)?;
+    Ok((found.short().to_owned(), unstuck_replay::compare(&found.events()?, &events)))
 }
 
 /// Returns the batches of a run in their order.

@@ -256,7 +256,7 @@ fn moved_workspace(named: &Path) -> Result<String> {
 }
 
 /// Returns the workflow from now on, if a person changed it: the workflow file, which `--accept-changes` reads again, and keys.
-fn change(
+pub(crate) fn change(
     found: &RunHandle,
     started: &RunStarted,
     state: &RunState,
@@ -310,7 +310,7 @@ fn successor(workflow: &mut Workflow, workspace: &Path, request: &Resume) -> Res
 }
 
 /// Checks that a changed workflow can be carried out, and asks about what its workers may do.
-fn check_workers(
+pub(crate) fn check_workers(
     project: &ProjectRuns,
     now: &RunStarted,
     request: &Resume,

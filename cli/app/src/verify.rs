@@ -176,7 +176,7 @@ fn repair_store(project: &ProjectRuns, found: &RunHandle, rebuild: bool) -> Resu
 }
 
 /// Returns the large payloads that the event names; an empty one is not stored.
-fn payloads_of(event: &Event) -> Vec<Blob> {
+pub(crate) fn payloads_of(event: &Event) -> Vec<Blob> {
     let Fact::Observed(observation) = &event.fact else { return Vec::new() };
     let outputs = |outcome: &Outcome| outcome.stdout.into_iter().chain(outcome.stderr).collect::<Vec<_>>();
     // Every variant is named, so that a new one is thought of here.

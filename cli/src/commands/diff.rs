@@ -17,7 +17,7 @@ pub struct Args {
     /// The run.
     #[arg(default_value = "@last", add = ArgValueCompleter::new(completion_values::complete_run))]
     run: String,
-    /// An iteration, or @ and an event (@first, @last, @now); without it the whole run.
+    /// An iteration, @ and an event (@first, @last, @now), or another run; without it the whole run.
     from: Option<String>,
     /// The same, for the other side; without it what that one iteration changed.
     to: Option<String>,

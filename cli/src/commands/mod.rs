@@ -11,6 +11,7 @@ mod diff;
 mod doctor;
 mod events;
 mod export;
+mod fork;
 mod gc;
 mod import;
 mod init;
@@ -99,6 +100,8 @@ pub enum Command {
     Stop(stop::Args),
     /// Answer a blocked run and resume it.
     Answer(answer::Args),
+    /// Start a new run that shares the events of another up to one of them.
+    Fork(fork::Args),
     /// Restore the files from before an iteration.
     Undo(undo::Args),
     /// Write the workspace of an event to a new directory.
@@ -140,7 +143,13 @@ impl Command {
     pub fn changes_state(&self) -> bool {
         matches!(
             self,
-            Self::Run(_) | Self::Resume(_) | Self::Retry(_) | Self::Stop(_) | Self::Answer(_) | Self::Undo(_)
+            Self::Run(_)
+                | Self::Resume(_)
+                | Self::Fork(_)
+                | Self::Retry(_)
+                | Self::Stop(_)
+                | Self::Answer(_)
+                | Self::Undo(_)
         )
     }
 }
@@ -162,6 +171,7 @@ pub fn run(args: Args) -> Result {
         Some(Command::Replay(args)) => replay::replay(&global, &args),
         Some(Command::Verify(args)) => verify::verify(&global, &args),
         Some(Command::Resume(args)) => resume::resume(&global, args),
+        Some(Command::Fork(args)) => fork::fork(&global, args),
         Some(Command::Retry(args)) => retry::retry(&global, &args),
         Some(Command::Stop(args)) => stop::stop(&global, &args),
         Some(Command::Answer(args)) => answer::answer(&global, args),

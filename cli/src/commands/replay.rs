@@ -9,7 +9,7 @@ use unstuck_app::{replay, run_revision};
 use unstuck_core::id::Seq;
 use unstuck_core::state::StepPhase;
 use unstuck_core::{Conclusion, Event, RunState};
-use unstuck_replay::{DecisionMismatch, DeterminismReport, RecomputedBatch, WhatIf};
+use unstuck_replay::{DecisionMismatch, DeterminismReport, RecomputedBatch, RunComparison, WhatIf};
 
 use crate::args::GlobalArgs;
 use crate::completion_values::complete_run;
@@ -42,6 +42,9 @@ pub struct Args {
     /// Exit with 1 unless it ends like this when it is decided again, such as complete, out-of-time or stuck@48.
     #[arg(long, value_name = "END", conflicts_with_all = ["to", "step"])]
     expect: Option<ExpectedEnd>,
+    /// Compare with another run; without a name with the run that this one was forked from.
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["to", "step", "what_if", "read_again", "expect"])]
+    against: Option<String>,
     /// Print JSON.
     #[arg(long, conflicts_with = "step")]
     json: bool,
@@ -54,6 +57,9 @@ pub fn replay(global: &GlobalArgs, args: &Args) -> Result {
     } else {
         RecordedRun::Kept(Box::new(global.project()?.find(&args.run)?))
     };
+    if let Some(other) = &args.against {
+        return against(global, &found, other, args.json);
+    }
     if args.step {
         return step(&found, args.to.map(Seq));
     }
@@ -76,6 +82,31 @@ pub fn replay(global: &GlobalArgs, args: &Args) -> Result {
         print_state(&recheck.state);
     }
     Ok(if recheck.first_difference.is_none() { exit::OK } else { exit::DIFFERENT })
+}
+
+/// Says what a run shares with another one, and how both ended.
+fn against(global: &GlobalArgs, found: &RecordedRun, other: &str, is_json: bool) -> Result {
+    let other = Some(other).filter(|other| !other.is_empty());
+    let (name, comparison) = replay::against(&global.project()?, found, other)?;
+    let RunComparison { shared, one, other } = &comparison;
+    if is_json {
+        crate::output::print_json(
+            &serde_json::json!({ "run": run_of(found), "against": name, "comparison": comparison }),
+        );
+        return Ok(exit::OK);
+    }
+    match shared.0 {
+        0 => println!("runs {name} and {} share no events", found.name()),
+        _ => println!("runs {name} and {} share events 1 to {shared}", found.name()),
+    }
+    for (name, run) in [(&name, one), (&found.name(), other)] {
+        let next = run.next.as_deref().unwrap_or("no more events");
+        println!("  {name}  then: {}", format::wrap(next, format::width(), 14));
+        let end = run.outcome.map_or("not ended", |outcome| outcome.as_str());
+        let iterations = format::count(run.iterations as u64, "iteration");
+        println!("        end: {end} after {iterations}, event {}", run.last);
+    }
+    Ok(exit::OK)
 }
 
 /// Says whether decisions are the same today.

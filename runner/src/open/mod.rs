@@ -1,5 +1,6 @@
 //! Opening of a run: start, resume, undo and repair.
 
+mod fork;
 mod repair;
 mod resume;
 mod run_environment;
@@ -10,6 +11,7 @@ mod undo;
 mod undo_plan;
 mod workspace_lease;
 
+pub use self::fork::ForkOrigin;
 pub use self::resume::ResumeKind;
 pub use self::run_environment::{FinishedRun, LifecycleError, RunEnvironment, fold, new_run_id, program};
 pub use self::undo::{UndoConsent, UndoReport};

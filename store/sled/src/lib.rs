@@ -3,7 +3,7 @@
 //! # Map
 //!
 //! - `sled_engine`: [`SledEngine`], sled as the [engine](unstuck_store::engine) of a store. [`at`] and [`locate`] make such a store.
-//! - `open` opens and rebuilds the log of a run, `transfer` reads exports in; `open_error` says why that fails.
+//! - `open` opens and rebuilds the log of a run, and reads exports in; `open_error` says why that fails.
 //! - `sled_table` appends to the database; `database` and `flush_watchdog` keep sled behind a fence.
 //! - After a crash: `reconcile` brings database and mirror together, `open_backup` puts both back if that is refused, `store_tail` reads the
 //!   database without opening it, `salvage` takes the whole records of both,
@@ -23,7 +23,6 @@ mod salvage;
 mod sled_engine;
 mod sled_table;
 mod store_tail;
-mod transfer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use unstuck_files::platform;
 use unstuck_files::safe_open;
 use unstuck_store::blobs::DirBlobs;
 use unstuck_store::checkpoint::Checkpoint;
-use unstuck_store::engine;
+use unstuck_store::engine::{self, PutPayloads};
 use unstuck_store::event_store::{Head, ReadError};
 use unstuck_store::lease::FileLease;
 use unstuck_store::record_table::TableStream;
@@ -116,7 +116,11 @@ fn fill(folder: &RunDir, lease: FileLease) -> Result<RunLog, OpenError> {
 
 /// Creates a run from the events in `lines`, each checked. Until all of it is written it has a name that no
 /// command takes for a run.
-pub(crate) fn create_from(folder: &RunDir, lines: &mut dyn io::Read) -> Result<RunLog, OpenError> {
+pub(crate) fn create_from(
+    folder: &RunDir,
+    lines: &mut dyn io::Read,
+    payloads: PutPayloads<'_>,
+) -> Result<RunLog, OpenError> {
     let failed = OpenError::io(folder);
     // The remains of a run whose log is gone stay.
     if run_start::has_begun(folder, || first_event::is_unfinished(folder)) && !is_gone(folder) {
@@ -125,16 +129,17 @@ pub(crate) fn create_from(folder: &RunDir, lines: &mut dyn io::Read) -> Result<R
     let parent = folder.path().parent().unwrap_or(Path::new(""));
     durable::create_folder(parent).map_err(&failed)?;
     let made = folder.under(durable::temporary_beside(folder.path()));
-    let filled = fill_from(&made, lines).and_then(|()| put_in_place(&made, folder));
+    let filled = fill_from(&made, lines, payloads).and_then(|()| put_in_place(&made, folder));
     let _moved_where_all_is_well = fs::remove_dir_all(made.path());
     filled?;
     open_for_writing(folder).map(|(log, _)| log)
 }
 
 /// Writes a complete log of `lines` to a folder that nothing else uses.
-fn fill_from(made: &RunDir, lines: &mut dyn io::Read) -> Result<(), OpenError> {
+fn fill_from(made: &RunDir, lines: &mut dyn io::Read, payloads: PutPayloads<'_>) -> Result<(), OpenError> {
     let failed = OpenError::io(made);
     durable::create_folder(made.path()).map_err(&failed)?;
+    payloads(&DirBlobs::new(made.blobs())).map_err(&failed)?;
     let (lease, _) = engine::acquire(made)?;
     let mut mirror = File::create_new(made.mirror()).map_err(&failed)?;
     io::copy(lines, &mut mirror).and_then(|_| mirror.sync_all()).map_err(&failed)?;

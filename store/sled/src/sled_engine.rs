@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
 use unstuck_files::read::{Read, is_absence};
-use unstuck_store::engine::{Engine, Repairer};
+use unstuck_store::engine::{Engine, PutPayloads, Repairer};
 use unstuck_store::event_store::{EventStore, ReadError};
 use unstuck_store::lease::FileLease;
 use unstuck_store::record_table::TableStream;
@@ -16,7 +16,7 @@ use unstuck_store::run_log::{ReadLog, RunLog};
 
 use crate::database::Database;
 use crate::sled_table::SledTable;
-use crate::{first_event, open, open_error, transfer};
+use crate::{first_event, open, open_error};
 
 /// Keeps the records of a run in the folder `store` of its folder.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,11 +79,16 @@ impl Repairer for SledEngine {
         Ok(open::salvage(folder, out))
     }
 
-    fn import(&self, folder: &RunDir, lines: &mut dyn io::Read) -> Result<RunLog, OpenError> {
-        transfer::import(lines, folder)
+    fn import(
+        &self,
+        folder: &RunDir,
+        lines: &mut dyn io::Read,
+        payloads: PutPayloads<'_>,
+    ) -> Result<RunLog, OpenError> {
+        open::create_from(folder, lines, payloads)
     }
 
     fn extend(&self, folder: &RunDir, lines: &mut dyn io::Read) -> Result<(RunLog, Seq), OpenError> {
-        transfer::extend(lines, folder)
+        open::extend_from(folder, lines)
     }
 }

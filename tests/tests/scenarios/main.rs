@@ -10,6 +10,7 @@ mod clients;
 mod completion;
 mod convergence;
 mod debugging;
+mod forks;
 mod import;
 mod limits;
 #[path = "../../src/model_stub/mod.rs"]
