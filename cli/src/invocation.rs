@@ -1,5 +1,6 @@
 //! The program as it has to be typed again: with the folder and the store that this command was given.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -22,7 +23,12 @@ static GIVEN: OnceLock<GivenArgs> = OnceLock::new();
 /// The stores that the program knows.
 static STORES: OnceLock<Stores> = OnceLock::new();
 
+/// The name of the program that this crate makes.
+const NAME: &str = "unstuck";
+
 struct GivenArgs {
+    /// The name of this program, which may be another one with more stores.
+    program: String,
     prefix: String,
     /// The store alone, as an option; empty where it need not be typed.
     store: String,
@@ -32,7 +38,7 @@ struct GivenArgs {
 
 impl fmt::Display for ProgramName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(GIVEN.get().map_or("unstuck", |given| &given.prefix))
+        f.write_str(GIVEN.get().map_or(NAME, |given| &given.prefix))
     }
 }
 
@@ -40,9 +46,10 @@ impl fmt::Display for ProgramName {
 pub fn init(global: &GlobalArgs) {
     let from_environment = std::env::var("UNSTUCK_STORE").ok();
     let store = store(global, from_environment.as_deref());
-    let prefix = prefix(global, &store);
+    let program = program(std::env::args_os().next().as_deref());
+    let prefix = prefix(&program, global, &store);
     let keeps_runs = global.store.as_deref() != Some("memory:");
-    let _once = GIVEN.set(GivenArgs { prefix, store, keeps_runs, verbose: global.verbose });
+    let _once = GIVEN.set(GivenArgs { program, prefix, store, keeps_runs, verbose: global.verbose });
 }
 
 /// Remembers the stores that the program knows.
@@ -69,7 +76,7 @@ pub fn is_verbose() -> bool {
 /// they name a folder, that one counts.
 pub fn command_line(text: &str) -> String {
     const NAME: &str = "unstuck ";
-    let store = GIVEN.get().map_or("", |given| &given.store);
+    let (program, store) = GIVEN.get().map_or((self::NAME, ""), |given| (&given.program, &given.store));
     let mut said = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(NAME) {
@@ -80,7 +87,7 @@ pub fn command_line(text: &str) -> String {
         if is_word {
             said.push_str(NAME);
         } else if after.starts_with("-C ") {
-            said.push_str(&format!("unstuck{store} "));
+            said.push_str(&format!("{program}{store} "));
         } else if after.starts_with(|c: char| c.is_ascii_lowercase()) {
             said.push_str(&format!("{UNSTUCK} "));
         } else {
@@ -97,10 +104,16 @@ fn store(global: &GlobalArgs, from_environment: Option<&str>) -> String {
     store.map_or_else(String::new, |store| format!(" --store {}", quote_word(store)))
 }
 
-fn prefix(global: &GlobalArgs, store: &str) -> String {
+/// Returns the name under which this program was started.
+fn program(started_as: Option<&OsStr>) -> String {
+    let name = started_as.and_then(|path| Path::new(path).file_stem()?.to_str());
+    quote_word(name.unwrap_or(NAME))
+}
+
+fn prefix(program: &str, global: &GlobalArgs, store: &str) -> String {
     let folder = global.directory.as_deref().map(Path::to_string_lossy);
     let folder = folder.map_or_else(String::new, |folder| format!(" -C {}", quote_word(&folder)));
-    format!("unstuck{store}{folder}")
+    format!("{program}{store}{folder}")
 }
 
 #[cfg(test)]
@@ -116,7 +129,7 @@ mod tests {
                 verbose: false,
                 detached: false,
             };
-            assert_eq!(prefix(&global, &super::store(&global, environment)), want);
+            assert_eq!(prefix(NAME, &global, &super::store(&global, environment)), want);
         };
         check(None, None, None, "unstuck");
         check(Some("/w"), None, None, "unstuck -C /w");

@@ -43,4 +43,6 @@ pub use read_again::ReadAgain;
 pub use step_summary::{CommandSummary, FailureSummary, IterationSummary, StepSummary};
 pub use summary::RunSummary;
 pub use what_if::{WhatIf, what_if};
-pub use why::{EvidenceChain, EvidenceLink, Prompt, StallRule, evidence_chain, evidence_chain_at};
+pub use why::{
+    CompletionArgument, EvidenceChain, EvidenceLink, Prompt, StallRule, evidence_chain, evidence_chain_at,
+};

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use unstuck_core::event::StageRaised;
-use unstuck_core::evidence::Decision;
+use unstuck_core::event::{CheckFinished, RunResumed, StageRaised, VerdictReached};
+use unstuck_core::evidence::{CommandResult, Decision};
 use unstuck_core::id::{Blob, Digest, Seq, StepId, Timestamp};
-use unstuck_core::{Conclusion, Event, Fact, Observation};
+use unstuck_core::plural::count;
+use unstuck_core::{Conclusion, Event, Fact, Observation, RunState};
 
 use crate::describe::{describe, kind};
 
@@ -21,6 +22,21 @@ pub struct EvidenceChain {
     pub went_on: Option<Seq>,
     /// The rule by which the loop was stuck; `None` if the decision does not rest on it.
     pub stall: Option<StallRule>,
+    /// The support of a complete verdict; `None` if the decision does not rest on one.
+    pub completion: Option<CompletionArgument>,
+}
+
+/// The support of complete verdicts, and its limits.
+#[derive(Clone, Debug, Serialize)]
+pub struct CompletionArgument {
+    /// The last step that is complete.
+    pub step: StepId,
+    /// Checks that passed.
+    pub checked: Vec<String>,
+    /// Things that no check looked at.
+    pub unchecked: Vec<String>,
+    /// The step requires a change.
+    pub requires_change: bool,
 }
 
 /// The rule by which a loop was stuck.
@@ -36,6 +52,11 @@ pub struct StallRule {
     pub threshold: u32,
     /// The workflow file; `None` for a run without one.
     pub file: Option<String>,
+    /// SHA-256 of that file when it was read.
+    #[serde(skip)]
+    pub digest: Option<Digest>,
+    /// The event in which a person set the threshold; `None` if the file or the default did.
+    pub set_by: Option<Seq>,
 }
 
 /// A prompt that followed from a decision.
@@ -96,7 +117,71 @@ fn chain(events: &[Event], top: &Event) -> EvidenceChain {
     follow(top, 0, events, &mut seen, &mut links);
     let raised = events.iter().filter(|event| seen.contains(&event.seq)).find_map(stage_raised);
     let stall = raised.and_then(|raised| stall_rule(events, raised));
-    EvidenceChain { links, prompt: prompt_after(events, top), went_on: None, stall }
+    let completion = completion(events, &seen);
+    EvidenceChain { links, prompt: prompt_after(events, top), went_on: None, stall, completion }
+}
+
+/// Collects the support of the complete verdicts in a chain of evidence.
+fn completion(events: &[Event], seen: &BTreeSet<Seq>) -> Option<CompletionArgument> {
+    let chain = || events.iter().filter(|event| seen.contains(&event.seq));
+    let verdicts = chain().filter_map(|event| match &event.fact {
+        Fact::Concluded(Conclusion::VerdictReached(verdict)) => Some((event.seq, verdict)),
+        _ => None,
+    });
+    let verdicts: Vec<_> = verdicts.collect();
+    let (at, last) = *verdicts.last().filter(|(_, last)| last.decision == Decision::Complete)?;
+    let state = RunState::of(events.iter().take_while(|event| event.seq <= at));
+    let requires_change = state.step(&last.step).is_some_and(|(step, _)| step.require_change);
+    let mut argument = CompletionArgument {
+        step: last.step.clone(),
+        checked: Vec::new(),
+        unchecked: Vec::new(),
+        requires_change,
+    };
+    for (_, verdict) in verdicts.iter().filter(|(_, verdict)| verdict.decision == Decision::Complete) {
+        let check =
+            verdict.evidence.iter().filter_map(|seq| find(events, *seq)).find_map(|event| {
+                match &event.fact {
+                    Fact::Observed(Observation::CheckFinished(finished)) => Some(finished),
+                    _ => None,
+                }
+            });
+        argument.add(verdict, check);
+    }
+    let newest = crate::snapshots::at(events, at).map(|seen| seen.snapshot);
+    argument.unchecked.extend(match newest {
+        Some(snapshot) => snapshot.exclusion_note_with_ignored(),
+        None => Some("no snapshot was taken, so the files that changed are not known".to_owned()),
+    });
+    Some(argument)
+}
+
+impl CompletionArgument {
+    /// Adds the checks of one complete verdict.
+    fn add(&mut self, verdict: &VerdictReached, check: Option<&CheckFinished>) {
+        let Some(check) = check else {
+            self.unchecked
+                .push(format!("{} is complete by the word of its worker; no check ran", verdict.step));
+            return;
+        };
+        for CommandResult { run, tests, .. } in &check.commands {
+            let counted = tests.map(|tests| format!(", {}", count(tests.passed, "test")));
+            self.checked.push(format!("`{run}` passes{}", counted.unwrap_or_default()));
+            if tests.is_none() {
+                self.unchecked.push(format!("`{run}` counts no tests, so a removed test is not seen"));
+            }
+        }
+        let passed = check.validators.iter().filter(|result| result.passed());
+        self.checked.extend(passed.map(|result| format!("{} passes", result.validator)));
+        if check.commands.is_empty() && check.validators.is_empty() {
+            self.checked.push(format!(
+                "the check of {} says complete ({})",
+                verdict.step,
+                verdict.source.as_str()
+            ));
+        }
+        self.unchecked.extend(verdict.problems.iter().cloned());
+    }
 }
 
 fn stage_raised(event: &Event) -> Option<&StageRaised> {
@@ -107,14 +192,25 @@ fn stage_raised(event: &Event) -> Option<&StageRaised> {
 }
 
 fn stall_rule(events: &[Event], raised: &StageRaised) -> Option<StallRule> {
-    let started = events.iter().find_map(|event| match &event.fact {
-        Fact::Observed(Observation::RunStarted(started)) => Some(started),
-        _ => None,
-    })?;
-    let step = started.workflow.steps.iter().find(|step| step.id == raised.step)?;
+    let before: Vec<&Event> = events.iter().take_while(|event| !is_same(event, raised)).collect();
+    let state = RunState::of(before.iter().copied());
+    let started = state.started()?;
+    let (step, _) = state.step(&raised.step)?;
     let threshold = step.convergence.as_ref()?.stall_threshold;
+    let key = format!("steps.{}.convergence.stall_threshold=", step.id);
+    let set_by = before.iter().rev().find_map(|event| match &event.fact {
+        Fact::Observed(Observation::RunResumed(RunResumed { change: Some(change), .. })) => {
+            change.made.iter().any(|made| made.starts_with(&key)).then_some(event.seq)
+        }
+        _ => None,
+    });
     let StageRaised { step, key, count, .. } = raised.clone();
-    Some(StallRule { step, key, count, threshold, file: started.workflow_file.clone() })
+    let (file, digest) = (started.workflow_file.clone(), started.workflow_digest);
+    Some(StallRule { step, key, count, threshold, file, digest, set_by })
+}
+
+fn is_same(event: &Event, raised: &StageRaised) -> bool {
+    matches!(&event.fact, Fact::Concluded(Conclusion::StageRaised(other)) if other == raised)
 }
 
 /// Returns the verdicts that a raised stage counts, and itself comes from.

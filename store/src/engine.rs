@@ -191,6 +191,7 @@ fn claim(engine: &(impl Engine + ?Sized), folder: &RunDir) -> Result<(RunLog, Re
     blobs.remove_unfinished().map_err(&failed)?;
     let stream = engine.stream(folder, lease)?;
     let unreadable = |error| engine.unreadable(folder, error);
+    check_mirror(folder, stream.head().seq)?;
     check_records(&*stream, Checkpoint::load(&folder.checkpoint())).map_err(unreadable)?;
     let mut repairs: Vec<Repair> = taken.into_iter().collect();
     repairs.extend(level_mirror(folder, &*stream, &blobs).map_err(&failed)?);
@@ -233,16 +234,22 @@ fn level_mirror(folder: &RunDir, stream: &dyn EventStore, blobs: &DirBlobs) -> i
     }
     let aside = durable::set_aside(&path, "damaged")?;
     write_lines(folder, stream, blobs, Seq(1))?;
-    Ok(Some(match mirrored.filter(|at| at.seq > head) {
-        None => Repair::MirrorRebuilt { aside: Some(aside) },
-        Some(at) => {
-            let why = format!(
-                "events.jsonl had them and the store does not; the file as it was is {}",
-                aside.display()
-            );
-            Repair::TailDropped { after: head, known: Some(at.seq), aside: Some(aside), why }
-        }
-    }))
+    Ok(Some(Repair::MirrorRebuilt { aside: Some(aside) }))
+}
+
+/// Refuses a stream that lacks events which `events.jsonl` or a checkpoint has: the database was lost, or is an older copy.
+fn check_mirror(folder: &RunDir, head: Seq) -> Result<(), OpenError> {
+    let tail = Tail::read(&folder.mirror()).map_err(OpenError::io(folder))?;
+    let mirrored = tail.last.and_then(Result::ok).map_or(Seq(0), |last| last.seq);
+    let saved = Checkpoint::load(&folder.checkpoint()).map_or(Seq(0), |checkpoint| checkpoint.seq);
+    let known = mirrored.max(saved);
+    if known <= head {
+        return Ok(());
+    }
+    let detail = format!(
+        "its store ends at event {head}, and event {known} was recorded; restore the store from a backup"
+    );
+    Err(OpenError::Unreadable { run: folder.run().to_string(), detail })
 }
 
 fn write_lines(folder: &RunDir, stream: &dyn EventStore, blobs: &DirBlobs, from: Seq) -> io::Result<()> {

@@ -64,13 +64,16 @@ impl LiveMirror {
         if self.last >= appended.seq {
             return Ok(());
         }
+        let mut last = self.last;
         self.lines.clear();
         for record in store.records(self.last.next()).map_err(io::Error::other)? {
             let record = record.map_err(io::Error::other)?;
             json_line::push_stored(&mut self.lines, &record.as_ref(), blobs).map_err(io::Error::other)?;
-            self.last = record.header.seq;
+            last = record.header.seq;
         }
-        self.writer.write(&self.lines)
+        self.writer.write(&self.lines)?;
+        self.last = last;
+        Ok(())
     }
 }
 
@@ -180,17 +183,23 @@ impl EventStore for RunLog {
             return Err(not_durable("a payload", source));
         }
         let mirror = || mirror.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(why) = &mirror().failure {
-            return Err(AppendError::Poisoned { why: why.clone() });
-        }
-        let head = self.store.append(batch, expected).map_err(|error| error.within(dir.path()))?;
+        let check = |mirror: &LiveMirror| match &mirror.failure {
+            Some(why) => Err(AppendError::Poisoned { why: why.clone() }),
+            None => Ok(()),
+        };
+        check(&mirror())?;
+        let appended = self.store.append(batch, expected).map_err(|error| error.within(dir.path()));
         let mut mirror = mirror();
-        mirror.follow(&*self.store, &*self.blobs, head).map_err(|source| {
-            let error = not_durable("events.jsonl", source);
-            mirror.failure = Some(with_causes(&error));
-            error
-        })?;
-        Ok(head)
+        // Another append may have failed meanwhile. Its lines would be missing before these.
+        check(&mirror)?;
+        let followed = appended.and_then(|head| {
+            let followed = mirror.follow(&*self.store, &*self.blobs, head);
+            followed.map(|()| head).map_err(|source| not_durable("events.jsonl", source))
+        });
+        if let Err(error @ AppendError::NotDurable { .. }) = &followed {
+            mirror.failure = Some(with_causes(error));
+        }
+        followed
     }
 
     fn read(&self, from: Seq) -> Result<Events<'_>, ReadError> {

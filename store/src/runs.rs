@@ -267,10 +267,12 @@ impl Runs {
         // Renamed first: an interrupted removal leaves no half of a run, only a temporary directory.
         let gone = durable::temporary_beside(folder.path());
         fs::rename(folder.path(), &gone).map_err(&failed)?;
-        drop(lease);
         self.engine
             .remove(&folder.under(gone.clone()))
-            .and_then(|()| fs::remove_dir_all(&gone))
+            .and_then(|()| {
+                drop(lease);
+                fs::remove_dir_all(&gone)
+            })
             .map_err(failed)
     }
 
@@ -381,11 +383,17 @@ impl Runs {
 
     /// Writes the index again from the runs themselves.
     pub fn rebuild_index(&self) -> io::Result<Vec<RunEntry>> {
+        let before = self.indexed();
         match fs::remove_file(self.index()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let runs = self.runs()?;
+        let mut runs = self.runs()?;
+        // A run that was moved names its workspace in a later event than its first.
+        for entry in &mut runs {
+            let known = before.get(&entry.run).filter(|_| entry.trouble.is_none());
+            entry.workspace = known.map_or_else(|| entry.workspace.clone(), |known| known.workspace.clone());
+        }
         let mut text = Vec::new();
         for entry in runs.iter().rev().filter(|entry| entry.trouble.is_none()) {
             serde_json::to_writer(&mut text, entry)?;

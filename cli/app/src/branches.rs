@@ -5,6 +5,7 @@ use std::path::Path;
 
 use unstuck_core::Event;
 use unstuck_core::event::{Conclusion, Fact, Observation, StepEnd};
+use unstuck_core::id::Seq;
 use unstuck_core::snapshot::RepositoryState;
 use unstuck_core::text::shell::quote_word;
 use unstuck_core::workflow::BranchRules;
@@ -57,7 +58,13 @@ impl RecordedBranch {
     /// moves to another one, on that.
     pub fn read(events: &[Event], rules: &BranchRules, accepts: bool) -> Self {
         let (mut began, mut moved, mut is_moved) = (None, None, false);
+        // A fork may work in another checkout than the run whose events it shares.
+        let mut shared = events.first().and_then(last_shared);
+        let mut began_elsewhere = None;
         for event in events {
+            if shared.is_some_and(|last| event.seq > last) {
+                (shared, began_elsewhere) = (None, began.take());
+            }
             let (step, snapshot) = match &event.fact {
                 Fact::Observed(Observation::WorkerStarted(work)) => (None, work.snapshot.as_deref()),
                 Fact::Observed(Observation::WorkerFinished(work)) => {
@@ -78,11 +85,22 @@ impl RecordedBranch {
                 moved = Some(standing.branch.clone());
             }
         }
+        let began = began.or(began_elsewhere);
         let works_on = match &rules.transition_step {
             Some(_) => moved.filter(|_| is_moved),
             None => began.as_ref().map(|start| start.branch.clone()),
         };
         Self { began, works_on, accepts }
+    }
+}
+
+/// Returns the last event that a fork shares with another run, from its first event.
+fn last_shared(first: &Event) -> Option<Seq> {
+    match &first.fact {
+        Fact::Observed(Observation::RunStarted(started)) => {
+            started.forked_from.as_ref().map(|fork| fork.event)
+        }
+        _ => None,
     }
 }
 

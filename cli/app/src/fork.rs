@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Seek as _};
 use std::path::Path;
+use std::sync::Arc;
 
-use unstuck_core::event::{ForkPoint, RunResumed, RunStarted};
+use unstuck_core::event::{ForkPoint, RunOutcome, RunResumed, RunStarted};
 use unstuck_core::id::{RunId, Seq};
 use unstuck_core::snapshot::Snapshot;
-use unstuck_core::{Event, Fact, Observation, Rejection, RunState};
+use unstuck_core::state::StepState;
+use unstuck_core::text::shell::quote_word;
+use unstuck_core::{Conclusion, Event, Fact, Observation, Rejection, RunState};
 use unstuck_files::error::with_causes;
 use unstuck_replay::RunSummary;
 use unstuck_replay::snapshots as recorded;
@@ -15,7 +18,7 @@ use unstuck_runner::open::{self, ForkOrigin, ResumeKind};
 use unstuck_store::lease::now;
 use unstuck_store::store::RunEntry;
 use unstuck_store::store::Store as _;
-use unstuck_store::transfer;
+use unstuck_store::{EventStore as _, transfer};
 use unstuck_workspace::worktree::{self, CheckoutPart, Worktree};
 
 use crate::branches::RecordedBranch;
@@ -113,6 +116,13 @@ fn last_rest(all: &[Event], wanted: Seq) -> usize {
     rest.unwrap_or(all.len())
 }
 
+/// Returns the last event after which the run had not ended and nothing was under way.
+fn last_active(all: &[Event]) -> Option<Seq> {
+    let end = all.iter().position(|event| matches!(event.fact, Fact::Concluded(Conclusion::RunEnded(_))))?;
+    let shared = last_rest(all, all[..end].last()?.seq);
+    Some(all[..shared].last()?.seq).filter(|at| at.0 <= end as u64)
+}
+
 /// Makes a new run that shares the events of another one, and prepares it to continue. The other run stays as it is.
 ///
 /// # Errors
@@ -132,7 +142,7 @@ pub fn fork(
     let now_started = found.started(&all)?;
     let shared = SharedHistory::new(&found, &all, event, person)?;
     if !request.worktree {
-        check_unchanged(project, &found, &all, &now_started)?;
+        check_unchanged(project, request, &found, &all, &now_started)?;
     }
     let run = open::new_run_id();
     let own = request
@@ -150,12 +160,13 @@ pub fn fork(
 /// Refuses to put a workspace back that holds what neither the run nor a commit has.
 fn check_unchanged(
     project: &ProjectRuns,
+    request: &ForkRequest,
     found: &RunHandle,
     all: &[Event],
     started: &RunStarted,
 ) -> Result<()> {
     let short = found.short();
-    let elsewhere = format!("unstuck fork {short} ... --worktree");
+    let elsewhere = command(request, short);
     if found.is_live() {
         return Err(AppError::usage(format!("run {short} works in {} now", started.workspace)).hint(
             format!("fork it to another checkout: {elsewhere}    or stop it first: unstuck stop {short}"),
@@ -182,6 +193,15 @@ fn check_unchanged(
     .hint(format!("commit it, or fork to another checkout: {elsewhere}")))
 }
 
+/// Returns the command that asks the same, but for another checkout.
+fn command(request: &ForkRequest, short: &str) -> String {
+    let event = run_revision::split(&request.run).1.map(|event| format!("@{event}")).unwrap_or_default();
+    let settings = request.settings.iter().map(|setting| format!(" --set {}", quote_word(setting)));
+    let hint = request.hint.iter().map(|hint| format!(" --hint {}", quote_word(hint)));
+    let more: String = settings.chain(hint).collect();
+    format!("unstuck fork {short}{event}{more} --worktree")
+}
+
 /// A fork that is being made.
 struct Fork<'a> {
     project: &'a ProjectRuns,
@@ -196,12 +216,39 @@ struct Fork<'a> {
 impl Fork<'_> {
     fn make(&self, now_started: &RunStarted) -> Result<ReadyRun> {
         let (first, then) = self.events(now_started)?;
-        self.write(&first, &then)?;
-        let runs = self.project.runs();
-        let mut events = vec![first];
+        let mut events = vec![first.clone()];
         events.extend(self.shared.events[1..].iter().chain(&then).cloned());
         let before = RunSummary::from_events(&events);
         let started = before.state().started().cloned().unwrap_or_else(|| now_started.clone());
+        let workspace = Path::new(&started.workspace);
+        let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
+        let recorded = RecordedBranch::read(&events, &started.workflow.branch, true);
+        let branches = self.terms.branches.inspect(workspace, rules, Some(&recorded))?;
+        let runs = self.project.runs();
+        let at_fork = self.shared.workspace()?;
+        if let Some(at_fork) = at_fork {
+            let snapshots = access::snapshots(runs, &started)?;
+            snapshots.find(at_fork).map_err(|error| snapshot_error(&error))?;
+        }
+        self.write(&first, &then)?;
+        let short = listing::shortest(&self.run, runs.names().unwrap_or_default().iter());
+        let environment = access::read_only_environment(runs);
+        let failed = |error| into_app_error(&error, &short, Some(runs));
+        let open = || environment.repair(&self.run).map(|(log, _)| log).map_err(failed);
+        if let Some(at_fork) = at_fork {
+            let log = open()?;
+            let head = log.head();
+            environment.restore_fork(Arc::clone(&log), &self.origin(at_fork)).map_err(failed).inspect_err(
+                |_| {
+                    // Nothing was changed yet, so nothing of the fork stays.
+                    if log.head() == head {
+                        drop(log);
+                        let _is_listed_where_it_stays =
+                            runs.lease(&self.run).and_then(|lease| runs.delete(&self.run, lease));
+                    }
+                },
+            )?;
+        }
         runs.note_started(&RunEntry {
             run: self.run.clone(),
             started_at: now(),
@@ -209,34 +256,24 @@ impl Fork<'_> {
             workspace: started.workspace.clone(),
             trouble: None,
         });
-        let known = runs.names().unwrap_or_default();
-        let short = listing::shortest(&self.run, known.iter());
-        let environment = access::read_only_environment(runs);
-        let failed = |error| into_app_error(&error, &short, Some(runs));
-        let open = || environment.repair(&self.run).map(|(log, _)| log).map_err(failed);
-        if let Some(then) = self.shared.workspace()? {
-            environment.restore_fork(open()?, &self.origin(then)).map_err(failed)?;
-        }
-        let workspace = Path::new(&started.workspace);
-        let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
-        let recorded = RecordedBranch::read(&events, &started.workflow.branch, true);
-        let branches = self.terms.branches.inspect(workspace, rules, Some(&recorded))?;
         let order = RunResumed { program: open::program(), ..RunResumed::default() };
+        let how = ResumeKind::Resume(Box::new(order));
         let drive = Drive {
             runs: Some(runs.clone()),
             run: self.run.clone(),
             short: short.clone(),
             branches,
-            order: DriveStart::Resume {
-                log: open()?,
-                how: ResumeKind::Resume(Box::new(order)),
-                accept_drift: true,
-            },
+            order: DriveStart::Resume { log: open()?, how, accept_drift: true },
         };
         let driving = self.terms.driving.clone().with_secrets(before.state().secrets());
         let parent = self.shared.found.short();
         let mut notes = vec![format!("forked from run {parent} after event {}", self.shared.last())];
-        notes.extend(self.own.map(|own| worktrees::note(own, runs).trim_start().to_owned()));
+        notes.extend(next::changed_file(&started).map(|(_, what)| {
+            format!("{what} since; the fork uses what run {parent} read, and --set changes a key of that")
+        }));
+        // The snapshot has the files that are in no commit.
+        let own = self.own.map(|own| Worktree { uncommitted: 0, ..own.clone() });
+        notes.extend(own.map(|own| worktrees::note(&own, runs).trim_start().to_owned()));
         Ok(ReadyRun { drive, driving, started, before, notes })
     }
 
@@ -260,6 +297,19 @@ impl Fork<'_> {
         started.move_workspace(&workspace);
         let first = Event { fact: Observation::RunStarted(Box::new(started)).into(), ..begin.clone() };
         let state = shared.events[1..].iter().fold(RunState::default().evolve(&first), RunState::evolve);
+        let has_open_child =
+            |at: &StepState| at.calls.child.as_ref().is_some_and(|child| child.end != RunOutcome::Complete);
+        if let Some((step, _)) = state.steps().find(|(_, at)| has_open_child(at)) {
+            return Err(AppError::usage(format!(
+                "the child run of step {} is not complete after event {}, and a fork shares no child run",
+                step.id,
+                shared.last()
+            ))
+            .hint(format!(
+                "begin before it: unstuck fork {}@EVENT    see: unstuck events {0}",
+                found.short()
+            )));
+        }
         let mut at_fork = state.started().cloned().unwrap_or_else(|| now_started.clone());
         let moved = (at_fork.workspace != workspace).then(|| workspace.clone());
         at_fork.move_workspace(&workspace);
@@ -269,7 +319,7 @@ impl Fork<'_> {
             yes: self.request.yes,
             ..Resume::default()
         };
-        let change = resume::change(found, &at_fork, &state, &order)?;
+        let change = resume::change(found, &[], &at_fork, &state, &order)?;
         if let Some(change) = &change {
             let changed = RunStarted { workflow: change.workflow.clone(), ..at_fork.clone() };
             resume::check_workers(self.project, &changed, &order, &self.terms.driving, self.person)?;
@@ -293,8 +343,12 @@ impl Fork<'_> {
             Rejection::NeedsIterations => "raise the limit: --set steps.STEP.max_iterations=N",
             Rejection::NeedsTime => "raise the limit: --set timeout=8h",
             Rejection::NeedsMoney(_) => "raise the limit: --set max_usd=10",
-            _ => "begin at an earlier event",
+            _ => "",
         };
+        let earlier = last_active(self.shared.all)
+            .map(|at| format!("begin earlier: unstuck fork {short}@{at}"))
+            .unwrap_or_default();
+        let hint = if hint.is_empty() { earlier } else { hint.to_owned() };
         AppError::usage(format!("run {short} cannot continue after event {last}: {why}"))
             .hint(format!("{hint}    or see the events: unstuck events {short}"))
     }
@@ -325,6 +379,14 @@ impl Fork<'_> {
         made.map(drop).map_err(|error| AppError::store(&error).hint_if(error.hint()))
     }
 
+    /// Returns the workspace as the parent left it; `None` where the fork works elsewhere, or the parent may have
+    /// worked after its last snapshot.
+    fn left(&self) -> Option<&Snapshot> {
+        let all = self.shared.all;
+        let is_known = self.own.is_none() && !RunState::of(all).may_have_changed_workspace();
+        recorded::list(all).last().map(|seen| seen.snapshot).filter(|_| is_known)
+    }
+
     fn origin<'s>(&'s self, then: &'s Snapshot) -> ForkOrigin<'s> {
         let (shared, last) = (self.shared, run_revision::last_of(self.shared.all));
         let gaps = match self.own {
@@ -336,6 +398,7 @@ impl Fork<'_> {
             then,
             shared: recorded::list(shared.events).map(|seen| seen.snapshot).collect(),
             gaps,
+            left: self.left(),
         }
     }
 }

@@ -12,7 +12,7 @@
 //!   its end, [`notify`] sends the end, [`resume`] makes a stopped run ready to be driven, and
 //!   [`fork`] makes one that shares the events of another.
 //! - After a run: [`report`], [`diff`], [`undo`], [`verify`], [`transfer`] (export and import), [`regression_test`],
-//!   [`replay`], [`gc`]. [`doctor`] examines
+//!   [`replay`], [`why`], [`gc`]. [`doctor`] examines
 //!   a machine and a project. [`probe`] tries one part of a run.
 //! - [`error`] and [`launch_errors`]: errors with the next command. [`person`]: notes and questions meanwhile.
 //!
@@ -70,6 +70,7 @@ pub mod undo;
 pub mod verdict;
 pub mod verify;
 mod what_if_keys;
+pub mod why;
 pub mod workers;
 pub mod workflows;
 pub mod worktrees;

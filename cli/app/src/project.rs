@@ -149,6 +149,12 @@ impl ProjectRuns {
                 "{other} {there}, which is gone; if that was moved here: unstuck --store {store} resume {text} --workspace ."
             ));
         }
+        let is_moved = unstuck_store_sled::locate(project_location::root(Path::new(&entry.workspace)))
+            .is_ok_and(|own| own.path() != runs.path());
+        if is_moved {
+            let store = quote_word(&runs.url().to_string());
+            return Some(format!("it is in another store: unstuck --store {store} show {text}"));
+        }
         Some(format!("it is a run of another project; there: unstuck -C {there} show {text}"))
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use unstuck_core::Rejection;
-use unstuck_core::event::{AnswerGiven, RunOutcome, RunResumed, RunStarted, WorkflowChange};
+use unstuck_core::event::{AnswerGiven, ForkPoint, RunOutcome, RunResumed, RunStarted, WorkflowChange};
 use unstuck_core::id::{Millis, Seq, StepId};
 use unstuck_core::text::shell::quote_word;
 use unstuck_core::workflow::{Budget, Step, Worker, Workflow};
@@ -24,7 +24,9 @@ use crate::person::Person;
 use crate::project::ProjectRuns;
 use crate::run_handle::RunHandle;
 use crate::workflows::WorkflowReadOptions;
-use crate::{access, missing_programs, next, preflight, run_revision, what_if_keys, workers, worktrees};
+use crate::{
+    access, missing_programs, next, preflight, run_revision, undo, what_if_keys, workers, worktrees,
+};
 
 /// A run that is to continue where it stopped.
 #[derive(Clone, Debug, Default)]
@@ -120,6 +122,9 @@ impl<'a> ClaimedRun<'a> {
         if !accept_drift && has_unrecorded_end(found, &events, &before) {
             return Err(unrecorded_end(found, &started, &events));
         }
+        if !accept_drift && undo::unfinished_undo(&events).is_some() {
+            return Err(unfinished_restore(found, &started, &events));
+        }
         let workspace = Path::new(&started.workspace);
         if !workspace.is_dir() {
             return Err(is_gone(project, found, workspace));
@@ -164,7 +169,7 @@ pub fn resume(
     if let Some(workspace) = &workspace {
         started.move_workspace(workspace);
     }
-    let change = change(&found, &started, story.state(), &request)?;
+    let change = change(&found, &claimed.events, &started, story.state(), &request)?;
     let mut now = started.clone();
     if let Some(change) = &change {
         now.workflow.clone_from(&change.workflow);
@@ -258,6 +263,7 @@ fn moved_workspace(named: &Path) -> Result<String> {
 /// Returns the workflow from now on, if a person changed it: the workflow file, which `--accept-changes` reads again, and keys.
 pub(crate) fn change(
     found: &RunHandle,
+    events: &[Event],
     started: &RunStarted,
     state: &RunState,
     request: &Resume,
@@ -267,16 +273,17 @@ pub(crate) fn change(
         let loaded = WorkflowReadOptions::default().load(Path::new(file), Path::new(&started.workspace))?;
         let (before, mut workflow) = (&started.workflow, loaded.workflow);
         missing_programs::doubt(&mut workflow);
-        // Options of `run` may have set what the file leaves open.
-        let Budget { micro_usd, tokens, accepts_unknown } = before.budget;
+        // A person may have given a smaller budget to the run than the file does: only `--add-usd` raises it.
         workflow.budget = Budget {
-            micro_usd: workflow.budget.micro_usd.or(micro_usd),
-            tokens: workflow.budget.tokens.or(tokens),
-            accepts_unknown,
+            accepts_unknown: before.budget.accepts_unknown,
+            ..workflow.budget.within(before.budget)
         };
         workflow.prices.clone_from(&before.prices);
-        workflow.notify = workflow.notify.or_else(|| before.notify.clone());
+        workflow.notify = before.notify.clone().or(workflow.notify);
         change = WorkflowChange { workflow, made: vec![file.to_owned()], digest: Some(loaded.digest) };
+        for event in events {
+            repeat(&mut change, event);
+        }
     }
     for setting in &request.settings {
         let asked: PolicyOverride = setting.parse().map_err(AppError::usage)?;
@@ -293,6 +300,22 @@ pub(crate) fn change(
             found.short()
         ))),
         None => Ok(Some(Box::new(change))),
+    }
+}
+
+/// Changes again what a person has changed in a run before, where that is still possible.
+fn repeat(change: &mut WorkflowChange, event: &Event) {
+    let Fact::Observed(Observation::RunResumed(resumed)) = &event.fact else { return };
+    let settings = resumed.change.iter().flat_map(|change| &change.made).filter_map(|made| made.parse().ok());
+    for setting in settings {
+        let setting: PolicyOverride = setting;
+        let asked = what_if_keys::in_file(&setting, &change.workflow);
+        if let Ok(workflow) = asked.and_then(|asked| asked.apply(&change.workflow)) {
+            change.workflow = workflow;
+        }
+    }
+    if let Some(worker) = &resumed.worker {
+        change.workflow.replace_workers(worker);
     }
 }
 
@@ -402,6 +425,23 @@ fn unrecorded_end(found: &RunHandle, started: &RunStarted, events: &[Event]) -> 
     .hint(format!(
         "look at what is there now (git status, git diff); read a longer export in: unstuck import FILE    or go on from event {last} with what is there: unstuck resume {short} --accept-changes"
     ))
+}
+
+/// Refuses to continue in a workspace of which only a part was restored.
+fn unfinished_restore(found: &RunHandle, started: &RunStarted, events: &[Event]) -> AppError {
+    let short = found.short();
+    let has_worked_since = |fork: &ForkPoint| {
+        let is_work = |event: &&Event| matches!(event.fact, Fact::Observed(Observation::WorkerStarted(_)));
+        events.iter().filter(is_work).any(|event| event.seq > fork.event)
+    };
+    let to = match started.forked_from.as_ref().filter(|fork| !has_worked_since(fork)) {
+        Some(fork) => fork.event.to_string(),
+        None => "EVENT".to_owned(),
+    };
+    AppError::usage("the restore of the files was cut short, so they may be from two events")
+        .hint(format!(
+            "finish it: unstuck undo {short}@{to}    or go on with what is there: unstuck resume {short} --accept-changes"
+        ))
 }
 
 /// Decides what was recorded again, and returns the first event about which something else would be decided.

@@ -1,16 +1,17 @@
 //! `unstuck why`: the chain of evidence for an end, or for the latest decision.
 
 use clap_complete::engine::ArgValueCompleter;
-use unstuck_app::run_revision;
+use unstuck_app::{diff, run_revision, why};
+use unstuck_core::diffstat::Diffstat;
 use unstuck_core::id::Seq;
-use unstuck_replay::{EvidenceChain, Prompt, StallRule};
+use unstuck_replay::{CompletionArgument, EvidenceChain, Prompt, StallRule};
 
 use crate::args::GlobalArgs;
 use crate::completion_values;
 use crate::error::Result;
 use crate::invocation::UNSTUCK;
 use crate::run_args::RunArg;
-use crate::{exit, format};
+use crate::{exit, format, progress};
 
 /// Arguments of `unstuck why`.
 #[derive(Debug, clap::Args)]
@@ -53,9 +54,13 @@ pub fn why(global: &GlobalArgs, args: &Args) -> Result {
             println!("the run went on after it (event {seq})");
         }
         let short = found.short();
-        match &why.stall {
-            None => println!("\nnext: {UNSTUCK} events {short}    {UNSTUCK} replay {short} --step"),
-            Some(rule) => println!("{}", question(rule, short)),
+        match (&why.stall, &why.completion) {
+            (Some(rule), _) => println!("{}", question(rule, short)),
+            (None, Some(argument)) => {
+                let changed = diff::in_all(project.runs(), &found.started(&events)?, &events);
+                println!("{}", support(argument, changed.as_ref(), short));
+            }
+            (None, None) => println!("\nnext: {UNSTUCK} events {short}    {UNSTUCK} replay {short} --step"),
         }
     } else {
         println!("nothing has been decided yet\n\nnext: {UNSTUCK} events {}", found.short());
@@ -65,12 +70,12 @@ pub fn why(global: &GlobalArgs, args: &Args) -> Result {
 
 /// Names the rule of a stall, and the command that tries another threshold.
 fn question(rule: &StallRule, short: &str) -> String {
-    let StallRule { step, key, count, threshold, file } = rule;
+    let StallRule { step, key, count, threshold, .. } = rule;
     let (what, times) = if count > threshold { ("better", "3 x ") } else { ("new", "") };
-    let origin = file.as_deref().unwrap_or("a run without a file");
+    let origin = why::origin(rule);
     let key = key.map(|key| format!("; key {}", &key.to_string()[..12])).unwrap_or_default();
     let line = format!(
-        "rule: nothing {what} {count} times in a row = {times}stall_threshold of {step}, {threshold} in {origin}{key}"
+        "rule: nothing {what} {count} times in a row; the limit is {times}{threshold} = stall_threshold of {step}, {origin}{key}"
     );
     let line = format::wrap(&line, format::width(), 6);
     let next = format!(
@@ -78,6 +83,29 @@ fn question(rule: &StallRule, short: &str) -> String {
         threshold + 1
     );
     format!("{line}\n\nnext: {next}")
+}
+
+/// Says what supports a complete verdict and what does not, and names the command that tries a stricter policy.
+fn support(argument: &CompletionArgument, changed: Option<&Diffstat>, short: &str) -> String {
+    let none = || vec!["nothing".to_owned()];
+    let changed = match changed {
+        Some(changed) => format!("{}: {UNSTUCK} diff {short}", progress::diffstat_text(changed)),
+        None => "no file, or it is not known which".to_owned(),
+    };
+    let rows = [
+        ("checked", if argument.checked.is_empty() { none() } else { argument.checked.clone() }),
+        ("not checked", argument.unchecked.clone()),
+        ("changed", vec![changed]),
+    ];
+    let row = |(name, lines): (&'static str, Vec<String>)| {
+        lines.into_iter().map(move |line| format!("{name:<12} {}", format::wrap(&line, format::width(), 13)))
+    };
+    let rows: Vec<String> = rows.into_iter().flat_map(row).collect();
+    let next = match argument.requires_change {
+        true => format!("{UNSTUCK} replay {short} --reparse"),
+        false => format!("{UNSTUCK} replay {short} --what-if steps.{}.require_change=true", argument.step),
+    };
+    format!("{}\n\nnext: {next}", rows.join("\n"))
 }
 
 /// Says what the worker was asked because of the decision.

@@ -9,7 +9,7 @@ use crate::event::{
 };
 use crate::id::{Attempt, Iteration, Millis, StepId};
 use crate::state::{RunPhase, RunState, StepPhase, StepState};
-use crate::workflow::{OnFailure, Step, Workflow};
+use crate::workflow::{CheckMethod, Gate, OnFailure, Step, Workflow};
 
 /// Reason why a command is refused. Nothing is recorded then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +38,9 @@ pub enum Rejection {
     NotBlocked(StepId),
     #[error("the run does not wait for anything")]
     NothingToWaitFor,
-    #[error("step {0} has begun, so it cannot be left out or get another kind of worker or check")]
+    #[error(
+        "step {0} has begun, so it cannot be left out, or get another kind of worker or check, or a gate that needs a new baseline"
+    )]
     StepConflict(StepId),
     #[error("step {step}: attempt {attempt} of iteration {iteration} is not {expected}")]
     NotExpected { step: StepId, iteration: Iteration, attempt: Attempt, expected: &'static str },
@@ -111,14 +113,16 @@ impl RunState {
                 return Err(Rejection::StepConflict(step));
             }
             let mut changed = self.clone();
-            changed.change_workflow(change);
+            changed.change_workflow(change, self.last_at);
             return changed.check_resume_allowed(&RunResumed { change: None, ..event.clone() });
         }
         let RunPhase::Ended(outcome, _) = self.phase else { return Ok(()) };
         let out_of_time = self.time_allowed().is_some_and(|allowed| self.clock.used >= allowed);
         match outcome {
             RunOutcome::Complete => Err(Rejection::AlreadyComplete),
-            RunOutcome::Blocked => Err(Rejection::NeedsAnswer),
+            // A blocked run may move to another place, and then waits for its answer there.
+            RunOutcome::Blocked if event.workspace.is_none() => Err(Rejection::NeedsAnswer),
+            RunOutcome::Blocked => Ok(()),
             _ if out_of_time && event.add_time == Millis(0) && !event.renews_time => {
                 Err(Rejection::NeedsTime)
             }
@@ -133,11 +137,22 @@ impl RunState {
     /// Returns a step that has begun and that a workflow leaves out, or of which it changes the kind of work or check.
     pub fn step_that_conflicts(&self, workflow: &Workflow) -> Option<StepId> {
         let conditions = |step: &Step| step.completion.as_ref().map(|completion| completion.conditions.len());
+        // A gate that compares needs what was there before the work.
+        let lacks_baseline = |old: &Step, new: &Step| {
+            let compares = |step: &Step| match step.check.as_ref().map(|check| &check.by) {
+                Some(CheckMethod::Commands(commands)) => {
+                    commands.iter().any(|command| command.gate == Gate::NoNewFailures)
+                }
+                _ => false,
+            };
+            compares(new) && (old.checks() != new.checks() || !compares(old))
+        };
         let fits = |old: &Step, new: &Step| {
             let kind = |step: &Step| step.check.as_ref().map(|check| mem::discriminant(&check.by));
             mem::discriminant(&old.work) == mem::discriminant(&new.work)
                 && kind(old) == kind(new)
                 && conditions(old) == conditions(new)
+                && !lacks_baseline(old, new)
         };
         let has_begun =
             |at: &StepState| !matches!(at.phase, StepPhase::Pending | StepPhase::Ended(StepEnd::Skipped(_)));

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::event::{
     AnswerGiven, RunEnded, RunOutcome, RunResumed, RunStarted, StepEnd, TurnKind, WaitReason, WorkflowChange,
 };
-use crate::id::{Millis, StepId};
+use crate::id::{Millis, StepId, Timestamp};
 use crate::state::{RunConfig, RunPhase, RunState, StepPhase, StepState};
-use crate::workflow::{CheckMethod, Step, Worker};
+use crate::workflow::Worker;
 
 impl RunState {
     pub(super) fn on_run_started(&mut self, event: &RunStarted, place: Place) -> Fold {
@@ -33,7 +33,7 @@ impl RunState {
         }
         self.continue_run(place, event.add_iterations);
         if let Some(change) = &event.change {
-            self.change_workflow(change);
+            self.change_workflow(change, place.at);
         }
         if let Some((plan, workspace)) = self.plan.as_mut().zip(event.workspace.as_ref()) {
             Arc::make_mut(plan).started.move_workspace(workspace);
@@ -56,23 +56,28 @@ impl RunState {
         Fold::Done
     }
 
-    /// Replaces the workflow. Each step keeps its state; a baseline holds only for the commands that it was taken with.
-    pub(crate) fn change_workflow(&mut self, change: &WorkflowChange) {
+    /// Replaces the workflow. Each step keeps its state, except for what another worker or check makes void.
+    pub(crate) fn change_workflow(&mut self, change: &WorkflowChange, at: Timestamp) {
         let workflow = &change.workflow;
         let Some(plan) = self.plan.clone() else { return };
-        let commands = |step: &Step| match step.check.as_ref().map(|check| &check.by) {
-            Some(CheckMethod::Commands(commands)) => commands.iter().map(|one| one.run.clone()).collect(),
-            _ => Vec::new(),
-        };
+        let mut waited = Millis(0);
         let states = workflow.steps.iter().map(|step| {
-            let Some(at) = self.position(&step.id) else { return StepState::default() };
-            let mut state = std::mem::take(&mut self.steps[at]);
-            if commands(step) != commands(&plan.started.workflow.steps[at]) {
-                state.evidence.baseline = None;
+            let Some(place) = self.position(&step.id) else { return StepState::default() };
+            let mut state = std::mem::take(&mut self.steps[place]);
+            state.follow_change(&plan.started.workflow.steps[place], step);
+            let is_first =
+                state.calls.worker_at == 0 && !plan.started.workflow.steps[place].has_same_workers(step);
+            if let StepPhase::Waiting { until, why: WaitReason::Weather(_), then: TurnKind::Work, .. } =
+                &mut state.phase
+                && is_first
+            {
+                waited = waited.plus(until.since(at));
+                *until = at;
             }
             state
         });
         self.steps = states.collect();
+        self.outage_wait = self.outage_wait.minus(waited);
         let index = workflow.steps.iter().enumerate().map(|(at, step)| (step.id.clone(), at)).collect();
         let workflow_digest = change.digest.or(plan.started.workflow_digest);
         let started = RunStarted { workflow: workflow.clone(), workflow_digest, ..plan.started.clone() };

@@ -7,7 +7,7 @@ use crate::backoff::ChainSlot;
 use crate::call_report::Progress;
 use crate::convergence::ConvergenceState;
 use crate::effect::Turn;
-use crate::event::{Call, RegistryText, RunOutcome, StepEnd, TurnKind, WaitReason};
+use crate::event::{Call, Inquiry, Purpose, RegistryText, RunOutcome, StepEnd, TurnKind, WaitReason};
 use crate::id::{Attempt, CheckId, Iteration, Seq, Timestamp};
 use crate::workflow::{Step, Worker};
 
@@ -53,6 +53,31 @@ impl StepState {
     /// Returns the newest attempt of the worker or of the check, depending on the phase.
     pub fn attempt(&self) -> Attempt {
         self.iteration.attempt
+    }
+
+    /// Drops what a changed step makes void: the place in another chain of workers, results of other checks, the part of the
+    /// baseline that is of other commands, and a turn of a worker that the step does not have.
+    pub(crate) fn follow_change(&mut self, old: &Step, new: &Step) {
+        if !old.has_same_workers(new) {
+            (self.calls.worker_at, self.calls.checker_at) = (0, 0);
+            self.calls.rests.forget();
+        }
+        if old.checks() != new.checks() {
+            let same = old.checks().iter().zip(new.checks()).take_while(|(old, new)| **old == *new).count();
+            let baseline =
+                self.evidence.baseline.take().map(|results| results[..same.min(results.len())].into());
+            self.evidence = EvidenceState { baseline, ..EvidenceState::default() };
+            self.convergence = ConvergenceState::default();
+            self.verdicts.occurrences.clear();
+        }
+        if new.diagnosis_worker().is_none() {
+            self.iteration.purpose = Purpose::Work;
+        }
+        let has_closer = new.completion.as_ref().is_some_and(|completion| completion.closer.is_some());
+        if self.verdicts.inquiry == Inquiry::Closer && !has_closer {
+            self.verdicts.inquiry = Inquiry::Check;
+            self.verdicts.claim = None;
+        }
     }
 
     /// Returns the current worker or checker; `None` if there is none, or only commands.
@@ -209,5 +234,46 @@ impl StepEnd {
             | Self::NoBaseline(_)
             | Self::Fatal(_) => Some(RunOutcome::WorkerFailed),
         }
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::event::Exit;
+    use crate::testing::{command_result, script_worker, step};
+    use crate::workflow::{CheckCommand, CheckMethod, Gate, StepKind, WorkerKind};
+
+    fn checked_by(runs: &[&str]) -> Step {
+        let command =
+            |run: &&str| CheckCommand { run: (*run).to_owned(), gate: Gate::Pass, reports: Vec::new() };
+        step("work").with_check(CheckMethod::Commands(runs.iter().map(command).collect()), 9)
+    }
+
+    #[test]
+    fn another_check_keeps_the_baseline_of_the_commands_that_stay_and_nothing_else() {
+        let results = ["a", "b"].map(|run| command_result(run, &Exit::Code(0), ""));
+        for (now, kept) in [(&["a", "b"][..], 2), (&["a", "b", "c"], 2), (&["a", "c"], 1), (&["c"], 0)] {
+            let mut state = StepState::default();
+            state.evidence.record_check(Iteration::BASELINE, &results);
+            state.evidence.record_check(Iteration(1), &results);
+            state.follow_change(&checked_by(&["a", "b"]), &checked_by(now));
+            let baseline = state.evidence.baseline.as_ref().map_or(0, |results| results.len());
+            assert_eq!(baseline, kept, "{now:?}");
+            assert_eq!(state.evidence.results[0].is_some(), now == ["a", "b"], "{now:?}");
+        }
+    }
+
+    #[test]
+    fn another_worker_is_first_in_its_chain_and_a_turn_that_is_gone_is_not_due() {
+        let mut state = StepState::default();
+        state.calls.worker_at = 1;
+        (state.iteration.purpose, state.verdicts.inquiry) = (Purpose::Diagnosis, Inquiry::Closer);
+        let (old, mut new) = (step("work"), step("work"));
+        let worker = Worker { command: Some("another".to_owned()), ..script_worker(WorkerKind::Command, "") };
+        new.work = StepKind::Worker(worker);
+        state.follow_change(&old, &new);
+        assert_eq!((state.calls.worker_at, state.iteration.purpose), (0, Purpose::Work));
+        assert_eq!(state.verdicts.inquiry, Inquiry::Check);
     }
 }

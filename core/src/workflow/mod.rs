@@ -272,6 +272,26 @@ impl Step {
         }
     }
 
+    /// Says whether another step has the same workers and checkers. Their instructions do not count.
+    pub fn has_same_workers(&self, other: &Self) -> bool {
+        let who = |worker: Option<&Worker>| {
+            worker.map(|worker| Worker { instructions: String::new(), ..worker.clone() })
+        };
+        let both = |step: &Self| (who(step.worker(Purpose::Work)), who(step.checker(Inquiry::Check)));
+        both(self) == both(other)
+    }
+
+    /// Returns what its check runs: command lines, or the names of validators.
+    pub fn checks(&self) -> Vec<&str> {
+        let commands = match self.check.as_ref().map(|check| &check.by) {
+            Some(CheckMethod::Commands(commands)) => &commands[..],
+            _ => &[],
+        };
+        let conditions = self.completion.iter().flat_map(|completion| &completion.conditions);
+        let commands = commands.iter().map(|command| command.run.as_str());
+        commands.chain(conditions.map(|condition| condition.validator.name.as_str())).collect()
+    }
+
     /// Returns the command line that wraps the commands of its check and its conditions.
     pub fn check_wrap(&self) -> Option<&str> {
         self.worker(Purpose::Work).filter(|worker| worker.wraps_checks)?.wrap.as_deref()

@@ -29,11 +29,15 @@ impl Engine for RedbEngine {
     }
 
     fn first_event(&self, folder: &RunDir) -> Read<Event> {
-        if !file(folder).exists() {
-            return Read::Absent;
+        match file(folder).try_exists() {
+            Ok(true) => {}
+            Ok(false) => return Read::Absent,
+            Err(error) => return Read::Unreadable(error.to_string()),
         }
         match Database::open(file(folder)) {
             Ok(database) => TableStream::first_event(&RedbTable(database), folder),
+            // Its writer has it, and is about to write the first event.
+            Err(redb::DatabaseError::DatabaseAlreadyOpen) => Read::Absent,
             Err(error) => Read::Unreadable(error.to_string()),
         }
     }

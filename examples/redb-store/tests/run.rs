@@ -76,6 +76,21 @@ fn every_command_works_on_a_store_that_unstuck_does_not_know() {
     assert_eq!(fs::read_dir(place.0.path().join("runs/runs")).expect("the store").count(), 0);
 }
 
+#[test]
+fn a_lost_database_is_not_taken_for_an_empty_run() {
+    let place = Place::new();
+    place.says(&["run", "make it work", "--with", WORKER, "--check", "test -e b", "--here"]);
+    let folder = fs::read_dir(place.0.path().join("runs/runs")).expect("the store").next().expect("a run");
+    let folder = folder.expect("a run").path();
+    let lines = fs::read(folder.join("events.jsonl")).expect("the mirror");
+    fs::remove_file(folder.join("records.redb")).expect("it is there");
+    let verified = place.unstuck(&["verify", "@last"]);
+    let said = String::from_utf8_lossy(&verified.stderr).into_owned();
+    assert!(!verified.status.success() && said.contains("restore the store from a backup"), "{said}");
+    assert_eq!(fs::read(folder.join("events.jsonl")).expect("the mirror"), lines);
+    assert!(place.says(&["show", "@last"]).contains("complete"));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_run_whose_supervisor_was_killed_is_resumed() {

@@ -22,8 +22,10 @@ pub struct ForkOrigin<'a> {
     pub then: &'a Snapshot,
     /// All snapshots of the shared events, which the fork keeps.
     pub shared: Vec<&'a Snapshot>,
-    /// Changes of others than the run since then. They stay.
+    /// Changes of others than the run since then, as far as its log knows them. They stay.
     pub gaps: Vec<ExternalChange>,
+    /// The workspace as the run left it: later changes stay, too. `None` if that is not known, or the fork works elsewhere.
+    pub left: Option<&'a Snapshot>,
 }
 
 impl RunEnvironment {
@@ -52,7 +54,12 @@ impl RunEnvironment {
         if now.id == origin.then.id {
             return Ok(());
         }
-        let plan = keeper.plan(origin.then, &now, &origin.gaps)?;
+        let later = origin
+            .left
+            .filter(|left| left.id != now.id)
+            .map(|left| ExternalChange { left: Arc::new(left.clone()), found: Arc::new(now.clone()) });
+        let gaps: Vec<ExternalChange> = origin.gaps.iter().cloned().chain(later).collect();
+        let plan = keeper.plan(origin.then, &now, &gaps)?;
         let mut record = |snapshot: Snapshot, moment| {
             let taken = SnapshotTaken { snapshot: Box::new(snapshot), moment };
             runner.record(Observation::SnapshotTaken(taken))

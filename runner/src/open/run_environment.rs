@@ -228,9 +228,10 @@ impl RunEnvironment {
     /// Adds a run to the index, with what was recorded of it: secrets are taken out by then.
     pub(super) fn index(&self, state: &RunState) {
         let Some(started) = state.started() else { return };
+        let known = self.store.runs().unwrap_or_default().into_iter().find(|entry| entry.run == started.run);
         let entry = RunEntry {
             run: started.run.clone(),
-            started_at: state.last_at(),
+            started_at: known.map_or(state.last_at(), |known| known.started_at),
             workflow: started.workflow.name.clone(),
             workspace: started.workspace.clone(),
             trouble: None,

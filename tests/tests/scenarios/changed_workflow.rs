@@ -79,6 +79,24 @@ fn a_changed_workflow_keeps_the_steps_that_have_begun_and_may_have_others() {
 }
 
 #[test]
+fn a_workflow_file_that_is_read_again_raises_no_budget_and_keeps_earlier_settings() {
+    let stage = Stage::repository();
+    stage.workflow("max_usd: 20\n", &counting(9, ""));
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-qm", "the workflow"]);
+    let options = ["--max-usd", "5", "--accept-unknown-cost"];
+    stage.unstuck(&[&["run", "flow.yaml"], &options[..]].concat()).with_status(2);
+    stage.unstuck(&["resume", "--set", "steps.work.max_iterations=3"]).with_status(2);
+    stage.workflow("max_usd: 20\n", &counting(8, ""));
+    stage.unstuck(&["resume", "--accept-changes", "--add-iterations", "1"]).with_status(2);
+    let resumed = stage.facts("run_resumed").remove(1);
+    let workflow: serde_json::Value =
+        serde_json::from_str(resumed["workflow_json"].as_str().expect("a workflow")).expect("JSON");
+    assert_eq!(workflow["budget"]["micro_usd"], 5_000_000);
+    assert_eq!(workflow["steps"][0]["max_iterations"], 3);
+}
+
+#[test]
 fn a_run_continues_in_a_workspace_that_was_moved() {
     let stage = exhausted();
     let moved = stage.scratch("moved");

@@ -17,6 +17,7 @@ convergence: {enabled: true, stall_threshold: 2}
 ";
 
 const HIGHER: [&str; 2] = ["--set", "steps.work.convergence.stall_threshold=20"];
+const KEY: &str = "--what-if steps.work.convergence.stall_threshold";
 
 /// A run that is stuck, with everything committed.
 fn stuck() -> (Stage, String) {
@@ -47,6 +48,8 @@ fn a_stuck_run_is_asked_what_if_and_forked_and_completes() {
     let (stage, parent) = stuck();
     let asked = stage.unstuck(&["replay", "--what-if", HIGHER[1]]).with_status(0);
     asked.says("recorded STUCK, then not known");
+    let why = stage.unstuck(&["why"]).with_status(0);
+    why.says("the limit is 2 = stall_threshold of work, flow.yaml:11").says(&format!("{}=3", KEY));
     let (before, stuck_at) =
         (stage.unstuck(&["export", &parent]).with_status(0).out, count(&stage.workspace()));
     let ended = fork(&stage, &HIGHER).with_status(0);
@@ -68,6 +71,8 @@ fn a_stuck_run_is_asked_what_if_and_forked_and_completes() {
     stage.verify();
     stage.unstuck(&["replay"]).with_status(0).says("all the same");
     stage.unstuck(&["show"]).with_status(0);
+    let why = stage.unstuck(&["why"]).with_status(0);
+    why.says("counts no tests").says("unstuck diff").says("--what-if steps.work.require_change=true");
     let compared = stage.unstuck(&["replay", "--against"]).with_status(0);
     compared.says(&format!("share events 1 to {shared}")).says("end: STUCK").says("end: COMPLETE");
     let differs = stage.unstuck(&["diff", &parent, &started["run"].as_str().expect("a name")[..12]]);
@@ -92,8 +97,33 @@ fn a_fork_in_a_worktree_begins_at_any_event_and_leaves_the_workspace_alone() {
     let fork_of_a_fork = ["@last@8", "--worktree", "--set", "steps.work.max_iterations=3"];
     fork(&stage, &fork_of_a_fork).with_status(2);
     stage.verify();
+    stage.unstuck(&["resume", "--add-iterations", "1"]).with_status(2);
     stage.unstuck(&["gc", &parent, "--yes"]).with_status(0);
     stage.verify();
+}
+
+#[test]
+fn a_fork_leaves_what_a_person_committed_and_what_git_ignores() {
+    let (stage, _) = stuck();
+    stage.write(".gitignore", "context\n.env\n");
+    stage.write(".env", "mine\n");
+    stage.write("src/add.sh", "mine too\n");
+    commit(&stage);
+    fork(&stage, &["@last@8", HIGHER[0], HIGHER[1]]).with_status(0);
+    let read = |name: &str| fs::read_to_string(stage.workspace().join(name)).expect("it is there");
+    assert_eq!((read(".env").as_str(), read("src/add.sh").as_str()), ("mine\n", "mine too\n"));
+    assert_eq!(count(&stage.workspace()), "10");
+}
+
+#[test]
+fn a_fork_on_a_protected_branch_is_refused_before_anything_changes() {
+    let (stage, _) = stuck();
+    commit(&stage);
+    stage.git(&["switch", "-qc", "main"]);
+    let worked = count(&stage.workspace());
+    fork(&stage, &["@last@8", HIGHER[0], HIGHER[1]]).with_status(64);
+    assert_eq!(count(&stage.workspace()), worked);
+    assert_eq!(stage.unstuck(&["runs", "--json"]).out.matches("\"run\"").count(), 1);
 }
 
 #[test]
@@ -110,6 +140,6 @@ fn a_fork_that_cannot_be_says_why_and_leaves_no_run() {
     }
     assert_eq!(runs(), 1);
     stage.unstuck(&["resume", &parent, "--set", HIGHER[1]]).with_status(0);
-    fork(&stage, &[]).with_status(64).complains("the run is complete").complains("earlier event");
+    fork(&stage, &[]).with_status(64).complains("the run is complete").complains("unstuck fork");
     assert_eq!(runs(), 1);
 }

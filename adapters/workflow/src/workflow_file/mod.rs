@@ -42,6 +42,13 @@ pub use secret::{named_registry, secret};
 pub use to_yaml::save;
 pub use value::{current_names, names_below, samples, value};
 
+/// Returns the line of a key in a workflow file, the first being 1; `None` if the file does not have the key.
+pub fn line_of_key(bytes: &[u8], keys: &[&str]) -> Option<u32> {
+    let root = node::parse(0, str::from_utf8(bytes).ok()?, &mut LoadReport::default())?;
+    let has_all = keys.iter().try_fold(&root, |node, key| Some(&node.entry(key)?.value)).is_some();
+    line_of(bytes, keys).filter(|_| has_all)
+}
+
 /// Returns the line of a key in a workflow file, or else the line of the nearest key above it that exists.
 /// The first line is 1.
 pub fn line_of(bytes: &[u8], keys: &[&str]) -> Option<u32> {
