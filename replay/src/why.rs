@@ -116,7 +116,7 @@ fn chain(events: &[Event], top: &Event) -> EvidenceChain {
     let mut seen = BTreeSet::new();
     follow(top, 0, events, &mut seen, &mut links);
     let raised = events.iter().filter(|event| seen.contains(&event.seq)).find_map(stage_raised);
-    let stall = raised.and_then(|raised| stall_rule(events, raised));
+    let stall = raised.and_then(|(at, raised)| stall_rule(events, at, raised));
     let completion = completion(events, &seen);
     EvidenceChain { links, prompt: prompt_after(events, top), went_on: None, stall, completion }
 }
@@ -184,16 +184,16 @@ impl CompletionArgument {
     }
 }
 
-fn stage_raised(event: &Event) -> Option<&StageRaised> {
+fn stage_raised(event: &Event) -> Option<(Seq, &StageRaised)> {
     match &event.fact {
-        Fact::Concluded(Conclusion::StageRaised(raised)) => Some(raised),
+        Fact::Concluded(Conclusion::StageRaised(raised)) => Some((event.seq, raised)),
         _ => None,
     }
 }
 
-fn stall_rule(events: &[Event], raised: &StageRaised) -> Option<StallRule> {
-    let before: Vec<&Event> = events.iter().take_while(|event| !is_same(event, raised)).collect();
-    let state = RunState::of(before.iter().copied());
+fn stall_rule(events: &[Event], at: Seq, raised: &StageRaised) -> Option<StallRule> {
+    let before = &events[..events.partition_point(|event| event.seq < at)];
+    let state = RunState::of(before);
     let started = state.started()?;
     let (step, _) = state.step(&raised.step)?;
     let threshold = step.convergence.as_ref()?.stall_threshold;
@@ -207,10 +207,6 @@ fn stall_rule(events: &[Event], raised: &StageRaised) -> Option<StallRule> {
     let StageRaised { step, key, count, .. } = raised.clone();
     let (file, digest) = (started.workflow_file.clone(), started.workflow_digest);
     Some(StallRule { step, key, count, threshold, file, digest, set_by })
-}
-
-fn is_same(event: &Event, raised: &StageRaised) -> bool {
-    matches!(&event.fact, Fact::Concluded(Conclusion::StageRaised(other)) if other == raised)
 }
 
 /// Returns the verdicts that a raised stage counts, and itself comes from.

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use unstuck_core::event::Event;
 use unstuck_core::id::Seq;
@@ -16,11 +17,11 @@ use crate::blobs::{BlobStore, DirBlobs};
 use crate::checkpoint::Checkpoint;
 use crate::event_store::{EventStore, Head, ReadError};
 use crate::lease::{AcquireError, FileLease};
-use crate::mirror::{self, MirrorWriter, Tail};
+use crate::mirror::{self, Tail};
 use crate::recovery::{OpenError, RecoveryReport, Repair, SalvageReport};
 use crate::run_dir::{FormatFile, RunDir};
-use crate::run_log::{ReadLog, RunLog};
-use crate::{json_line, run_start};
+use crate::run_log::{NoTail, ReadLog, RunLog};
+use crate::run_start;
 
 /// Keeps the records of runs.
 pub trait Engine: Send + Sync {
@@ -69,7 +70,7 @@ pub trait Engine: Send + Sync {
     fn open(&self, folder: &RunDir) -> Result<ReadLog, OpenError> {
         run_start::check_there(folder, || self.is_unfinished(folder))?;
         run_start::check_names(folder, || self.first_event(folder))?;
-        ReadLog::open(folder)
+        ReadLog::open(folder, Arc::new(NoTail))
     }
 
     /// Opens the log of a run to append to it, and says what was repaired. The records are checked from the last checkpoint on,
@@ -187,14 +188,14 @@ fn claim(engine: &(impl Engine + ?Sized), folder: &RunDir) -> Result<(RunLog, Re
     run_start::check_there(folder, || engine.is_unfinished(folder))?;
     run_start::check_names(folder, || engine.first_event(folder))?;
     let (lease, taken) = acquire(folder)?;
-    let blobs = DirBlobs::new(folder.blobs());
-    blobs.remove_unfinished().map_err(&failed)?;
+    DirBlobs::new(folder.blobs()).remove_unfinished().map_err(&failed)?;
     let stream = engine.stream(folder, lease)?;
     let unreadable = |error| engine.unreadable(folder, error);
     check_mirror(folder, stream.head().seq)?;
     check_records(&*stream, Checkpoint::load(&folder.checkpoint())).map_err(unreadable)?;
     let mut repairs: Vec<Repair> = taken.into_iter().collect();
-    repairs.extend(level_mirror(folder, &*stream, &blobs).map_err(&failed)?);
+    let (mirrored, repaired) = cut_mirror(folder, &*stream).map_err(&failed)?;
+    repairs.extend(repaired);
     if folder.lacks_format() {
         FormatFile::write(folder).map_err(&failed)?;
         repairs.push(Repair::FormatWritten);
@@ -202,7 +203,8 @@ fn claim(engine: &(impl Engine + ?Sized), folder: &RunDir) -> Result<(RunLog, Re
     for repair in &repairs {
         tracing::info!(run = %folder.run(), "{repair}");
     }
-    Ok((RunLog::in_folder(stream, folder.clone()).map_err(failed)?, RecoveryReport { repairs }))
+    let log = RunLog::after_mirror(stream, folder.clone(), mirrored).map_err(failed)?;
+    Ok((log, RecoveryReport { repairs }))
 }
 
 /// Reads every record after the checkpoint, which checks hashes and links.
@@ -218,23 +220,22 @@ fn has_record(stream: &dyn EventStore, at: Head) -> bool {
     record.is_some_and(|record| record.header.seq == at.seq && record.header.hash == at.hash)
 }
 
-/// Makes `events.jsonl` what the stream says. A file that says something else is kept aside.
-fn level_mirror(folder: &RunDir, stream: &dyn EventStore, blobs: &DirBlobs) -> io::Result<Option<Repair>> {
+/// Leaves in `events.jsonl` whole lines that the stream goes through. A file that says something else is kept aside. Returns the
+/// last event that has a line, and what has to be done about the others.
+fn cut_mirror(folder: &RunDir, stream: &dyn EventStore) -> io::Result<(Seq, Option<Repair>)> {
     let (path, head) = (folder.mirror(), stream.head().seq);
     let tail = Tail::read(&path)?;
     let mirrored = match &tail.last {
         None => Some(Head::default()),
         Some(last) => last.as_ref().ok().map(Head::at),
     };
-    if let Some(mirrored) = mirrored.filter(|at| at.seq == Seq(0) || has_record(stream, *at)) {
+    if let Some(Head { seq, .. }) = mirrored.filter(|at| at.seq == Seq(0) || has_record(stream, *at)) {
         mirror::cut(&path, tail.whole)?;
-        write_lines(folder, stream, blobs, mirrored.seq.next())?;
-        let completed = Repair::MirrorCompleted { from: mirrored.seq.next(), to: head };
-        return Ok((mirrored.seq < head).then_some(completed));
+        let completed = Repair::MirrorCompleted { from: seq.next(), to: head };
+        return Ok((seq, (seq < head).then_some(completed)));
     }
     let aside = durable::set_aside(&path, "damaged")?;
-    write_lines(folder, stream, blobs, Seq(1))?;
-    Ok(Some(Repair::MirrorRebuilt { aside: Some(aside) }))
+    Ok((Seq(0), Some(Repair::MirrorRebuilt { aside: Some(aside) })))
 }
 
 /// Refuses a stream that lacks events which `events.jsonl` or a checkpoint has: the database was lost, or is an older copy.
@@ -250,17 +251,4 @@ fn check_mirror(folder: &RunDir, head: Seq) -> Result<(), OpenError> {
         "its store ends at event {head}, and event {known} was recorded; restore the store from a backup"
     );
     Err(OpenError::Unreadable { run: folder.run().to_string(), detail })
-}
-
-fn write_lines(folder: &RunDir, stream: &dyn EventStore, blobs: &DirBlobs, from: Seq) -> io::Result<()> {
-    let (mut writer, mut lines) = (MirrorWriter::open(&folder.mirror())?, Vec::new());
-    for record in stream.records(from).map_err(io::Error::other)? {
-        let record = record.map_err(io::Error::other)?;
-        json_line::push_stored(&mut lines, &record.as_ref(), blobs).map_err(io::Error::other)?;
-        if lines.len() > 1 << 20 {
-            writer.write(&lines)?;
-            lines.clear();
-        }
-    }
-    writer.write(&lines)
 }

@@ -57,11 +57,14 @@ struct LiveMirror {
 }
 
 impl LiveMirror {
-    /// Writes the lines of all durable events, unless another append has written them.
+    /// Writes the lines of all durable events up to `end` at least, unless another append has written them. A batch is written
+    /// at once.
     ///
     /// Without its line an event would be hidden from every reader of a live run, so an error counts as one of the append.
-    fn follow(&mut self, store: &dyn EventStore, blobs: &dyn BlobStore, appended: Head) -> io::Result<()> {
-        if self.last >= appended.seq {
+    fn follow(&mut self, store: &dyn EventStore, blobs: &dyn BlobStore, end: Seq) -> io::Result<()> {
+        /// Bytes after which lines are written although others follow.
+        const WRITE_BYTES: usize = 1 << 20;
+        if self.last >= end {
             return Ok(());
         }
         let mut last = self.last;
@@ -70,8 +73,16 @@ impl LiveMirror {
             let record = record.map_err(io::Error::other)?;
             json_line::push_stored(&mut self.lines, &record.as_ref(), blobs).map_err(io::Error::other)?;
             last = record.header.seq;
+            if record.header.more == 0 && self.lines.len() > WRITE_BYTES {
+                self.write(last)?;
+            }
         }
+        self.write(last)
+    }
+
+    fn write(&mut self, last: Seq) -> io::Result<()> {
         self.writer.write(&self.lines)?;
+        self.lines.clear();
         self.last = last;
         Ok(())
     }
@@ -95,9 +106,21 @@ impl RunLog {
     ///
     /// The mirror cannot be opened.
     pub fn in_folder(store: Box<dyn EventStore>, dir: RunDir) -> io::Result<Self> {
+        let end = store.head().seq;
+        Self::after_mirror(store, dir, end)
+    }
+
+    /// Makes the same of a mirror that ends with event `mirrored`, and completes it.
+    ///
+    /// # Errors
+    ///
+    /// The mirror cannot be opened or written, or a record cannot be read.
+    pub(crate) fn after_mirror(store: Box<dyn EventStore>, dir: RunDir, mirrored: Seq) -> io::Result<Self> {
         run_index::note_opened(&dir);
-        let (writer, last) = (MirrorWriter::open(&dir.mirror())?, store.head().seq);
-        let mirror = Mutex::new(LiveMirror { writer, last, lines: Vec::new(), failure: None });
+        let writer = MirrorWriter::open(&dir.mirror())?;
+        let mut mirror = LiveMirror { writer, last: mirrored, lines: Vec::new(), failure: None };
+        mirror.follow(&*store, &DirBlobs::new(dir.blobs()), store.head().seq)?;
+        let mirror = Mutex::new(mirror);
         let blob_error = FirstBlobError::default();
         let blobs = TrackedBlobs::over(Arc::new(DirBlobs::new(dir.blobs())), blob_error.clone());
         Ok(Self { store, blobs: Arc::new(blobs), folder: Some(LogFolder { dir, mirror, blob_error }) })
@@ -193,7 +216,7 @@ impl EventStore for RunLog {
         // Another append may have failed meanwhile. Its lines would be missing before these.
         check(&mirror)?;
         let followed = appended.and_then(|head| {
-            let followed = mirror.follow(&*self.store, &*self.blobs, head);
+            let followed = mirror.follow(&*self.store, &*self.blobs, head.seq);
             followed.map(|()| head).map_err(|source| not_durable("events.jsonl", source))
         });
         if let Err(error @ AppendError::NotDurable { .. }) = &followed {
@@ -226,7 +249,7 @@ pub trait TailSource: Send + Sync {
 }
 
 /// An engine that cannot be read without being opened: an interrupted run is read up to the end of its mirror.
-struct NoTail;
+pub(crate) struct NoTail;
 
 impl TailSource for NoTail {
     fn read_after(&self, _: &RunDir, _: Option<&Header>) -> Result<StoreTail, FileError> {
@@ -277,23 +300,17 @@ pub struct ReadLog {
 }
 
 impl ReadLog {
-    /// Reads the mirror of the log in a folder.
+    /// Reads the log in a folder, with what an engine has beyond its mirror.
     ///
     /// # Errors
     ///
     /// The mirror is missing.
-    pub fn open(folder: &RunDir) -> Result<Self, OpenError> {
-        let (run, path) = (folder.run().to_string(), folder.mirror());
-        if path.exists() {
-            Ok(Self::new(folder, Arc::new(NoTail)))
-        } else {
-            Err(OpenError::NoMirror { run, path })
+    pub fn open(folder: &RunDir, engine: Arc<dyn TailSource>) -> Result<Self, OpenError> {
+        let path = folder.mirror();
+        if !path.exists() {
+            return Err(OpenError::NoMirror { run: folder.run().to_string(), path });
         }
-    }
-
-    /// Reads the log in a folder, with what an engine has beyond its mirror.
-    pub fn new(folder: &RunDir, engine: Arc<dyn TailSource>) -> Self {
-        Self { folder: folder.clone(), blobs: Arc::new(DirBlobs::new(folder.blobs())), engine }
+        Ok(Self { folder: folder.clone(), blobs: Arc::new(DirBlobs::new(folder.blobs())), engine })
     }
 
     /// Returns the events from `from` on, as of now, each checked. Good events come before an error. An error at the

@@ -3,7 +3,7 @@
 //! Neither the index nor `events.jsonl` is synced, so a loss of power can take both. The engine has the event then.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
 use crate::json_line::{FromLine as _, LineBuffers, LineError};
 use crate::lease::FileLease;
@@ -100,15 +100,11 @@ pub fn check_names(folder: &RunDir, stored: impl FnOnce() -> Read<Event>) -> Res
 ///
 /// `format` is written last, so a run that has it and lacks another file of its log has lost that file.
 pub fn is_unfinished(folder: &RunDir, stored: impl FnOnce() -> Read<Event>) -> Read<bool> {
-    let has = |path: PathBuf| match Read::from_io(fs::symlink_metadata(&path)) {
-        Read::Unreadable(why) => Err(format!("{}: {why}", path.display())),
-        read => Ok(!read.is_absent()),
-    };
     let check = move || -> Result<bool, String> {
-        if !has(folder.path().to_owned())? {
+        if !has(folder.path())? {
             return Ok(false);
         }
-        if has(folder.checkpoint())? || has(folder.format())? && !has(folder.mirror())? {
+        if has(&folder.checkpoint())? || has(&folder.format())? && !has(&folder.mirror())? {
             return Ok(false);
         }
         if let Some(newer) = FormatFile::read(folder).map_err(|error| error.to_string())?
@@ -119,6 +115,18 @@ pub fn is_unfinished(folder: &RunDir, stored: impl FnOnce() -> Read<Event>) -> R
         Ok(first_event(folder, stored).into_result()?.is_none())
     };
     check().map_or_else(Read::Unreadable, Read::Found)
+}
+
+/// Says whether there is a file or folder.
+///
+/// # Errors
+///
+/// A sentence, where the system cannot tell.
+pub fn has(path: &Path) -> Result<bool, String> {
+    match Read::from_io(fs::symlink_metadata(path)) {
+        Read::Unreadable(why) => Err(format!("{}: {why}", path.display())),
+        read => Ok(!read.is_absent()),
+    }
 }
 
 fn from_event(event: Event) -> Read<RunStart> {

@@ -157,8 +157,12 @@ impl Store for Runs {
 
 // Methods beyond the contract.
 impl Runs {
-    /// Keeps the runs of a state folder with an engine. `url` is what a person writes to name both.
-    pub fn new(url: StoreUrl, state: StateDir, engine: Arc<dyn Engine>) -> Self {
+    /// Keeps the runs of a state folder with an engine. `url` is what a person writes to name both; where it names the folder
+    /// relative to the current one, it becomes absolute.
+    pub fn new(mut url: StoreUrl, state: StateDir, engine: Arc<dyn Engine>) -> Self {
+        if std::path::absolute(&url.rest).is_ok_and(|path| path == state.path()) {
+            url.rest = state.path().into();
+        }
         Self { state, engine, url }
     }
 

@@ -655,13 +655,13 @@ fn lost_errors(files: &[File]) -> Vec<Finding> {
 /// from another crate and for longer names.
 const BOUNDS: &[(&str, usize, usize)] = &[
     ("core", 14_530, 500),
-    ("store", 7_930, 840),
+    ("store", 7_940, 840),
     ("store/sled", 2_450, 560),
     ("store/files", 2_360, 520),
     ("adapters/failures", 17_910, 610),
     ("adapters/document", 2_200, 490),
     ("adapters/workers", 3_990, 710),
-    ("adapters/workflow", 13_640, 700),
+    ("adapters/workflow", 13_650, 700),
     ("adapters/process", 4_310, 530),
     ("adapters/workspace", 11_280, 540),
     ("adapters/evidence", 3_180, 510),

@@ -149,15 +149,10 @@ pub fn diff(project: &ProjectRuns, request: &DiffRequest) -> Result<RunDiff> {
         _ => BTreeSet::new(),
     };
     let compared = DiffInputs { request, snapshots: &snapshots, before, after, of_others };
-    let lost = snapshots.changed_excluded(before, after).map_err(|error| snapshot_error(&error))?;
-    let (mut notes, is_known) = compared.notes(&found, &lost, since)?;
-    notes.extend(unlooked.clone());
-    let content = compared.content(&lost)?;
-    let is_empty = matches!(&content, DiffContent::Text(text) if text.is_empty())
-        && lost.is_empty()
-        && is_known
-        && unlooked.is_none();
-    Ok(RunDiff { notes, is_empty, content })
+    let mut difference = compared.compare(&found, since)?;
+    difference.is_empty &= unlooked.is_none();
+    difference.notes.extend(unlooked);
+    Ok(difference)
 }
 
 /// Compares what two runs have made of the workspace: each at its event, or else at the end of its work.
@@ -178,14 +173,9 @@ fn of_two_runs(project: &ProjectRuns, request: &DiffRequest, other: &str) -> Res
     let (_, _, before) = of_run(&request.run)?;
     let (found, started, after) = of_run(other)?;
     let snapshots = access::recorded_snapshots(project.runs(), &started)?;
-    let (before, after) = (&before, &after);
-    let compared = DiffInputs { request, snapshots: &snapshots, before, after, of_others: BTreeSet::new() };
-    let lost = snapshots.changed_excluded(before, after).map_err(|error| snapshot_error(&error))?;
-    let (notes, is_known) = compared.notes(&found, &lost, None)?;
-    let content = compared.content(&lost)?;
-    let is_empty =
-        matches!(&content, DiffContent::Text(text) if text.is_empty()) && lost.is_empty() && is_known;
-    Ok(RunDiff { notes, is_empty, content })
+    let (snapshots, before, after) = (&snapshots, &before, &after);
+    let compared = DiffInputs { request, snapshots, before, after, of_others: BTreeSet::new() };
+    compared.compare(&found, None)
 }
 
 /// Takes a snapshot of the workspace as it is now.
@@ -216,6 +206,17 @@ struct DiffInputs<'a> {
 }
 
 impl DiffInputs<'_> {
+    /// Compares the snapshots. `found` is the run that hints are about.
+    fn compare(&self, found: &RunHandle, since: Option<Seq>) -> Result<RunDiff> {
+        let lost = self.snapshots.changed_excluded(self.before, self.after);
+        let lost = lost.map_err(|error| snapshot_error(&error))?;
+        let (notes, is_known) = self.notes(found, &lost, since)?;
+        let content = self.content(&lost)?;
+        let is_empty =
+            matches!(&content, DiffContent::Text(text) if text.is_empty()) && lost.is_empty() && is_known;
+        Ok(RunDiff { notes, is_empty, content })
+    }
+
     fn is_named(&self, path: &Path) -> bool {
         let paths = &self.request.paths;
         paths.is_empty() || paths.iter().any(|named| path.starts_with(named))

@@ -25,12 +25,7 @@ pub fn serve(run: &RunId, supervisor: u32, store: Option<StoreUrl>, stores: &Sto
 /// Starts the guard of a run. A run can do without: the next resume finds what was left.
 pub(crate) fn start(run: &RunId, runs: Option<&Runs>) -> Option<Reaper> {
     let (run, supervisor) = (run.to_string(), std::process::id().to_string());
-    // The guard works in another folder.
-    let project = runs.map(|runs| {
-        let url = runs.url().clone();
-        let is_path = std::path::absolute(&url.rest).is_ok_and(|path| path == runs.path());
-        if is_path { StoreUrl { rest: runs.path().into(), ..url } } else { url }
-    });
+    let project = runs.map(|runs| runs.url().clone());
     let started = Reaper::start(move || {
         let mut command = Command::new(std::env::current_exe()?);
         command

@@ -4,7 +4,7 @@ use super::{Fold, Place};
 use std::sync::Arc;
 
 use crate::event::{
-    AnswerGiven, RunEnded, RunOutcome, RunResumed, RunStarted, StepEnd, TurnKind, WaitReason, WorkflowChange,
+    AnswerGiven, RunEnded, RunOutcome, RunResumed, RunStarted, StepEnd, WaitReason, WorkflowChange,
 };
 use crate::id::{Millis, StepId, Timestamp};
 use crate::state::{RunConfig, RunPhase, RunState, StepPhase, StepState};
@@ -64,16 +64,7 @@ impl RunState {
         let states = workflow.steps.iter().map(|step| {
             let Some(place) = self.position(&step.id) else { return StepState::default() };
             let mut state = std::mem::take(&mut self.steps[place]);
-            state.follow_change(&plan.started.workflow.steps[place], step);
-            let is_first =
-                state.calls.worker_at == 0 && !plan.started.workflow.steps[place].has_same_workers(step);
-            if let StepPhase::Waiting { until, why: WaitReason::Weather(_), then: TurnKind::Work, .. } =
-                &mut state.phase
-                && is_first
-            {
-                waited = waited.plus(until.since(at));
-                *until = at;
-            }
+            waited = waited.plus(state.follow_change(&plan.started.workflow.steps[place], step, at));
             state
         });
         self.steps = states.collect();
@@ -93,14 +84,7 @@ impl RunState {
             if !step.can_replace_worker() {
                 continue;
             }
-            at.calls.worker_at = 0;
-            at.calls.rests.forget();
-            if let StepPhase::Waiting { until, why: WaitReason::Weather(_), then: TurnKind::Work, .. } =
-                &mut at.phase
-            {
-                self.outage_wait = self.outage_wait.minus(until.since(place.at));
-                *until = place.at;
-            }
+            self.outage_wait = self.outage_wait.minus(at.begin_chain_anew(place.at));
         }
     }
 

@@ -8,7 +8,7 @@ use crate::call_report::Progress;
 use crate::convergence::ConvergenceState;
 use crate::effect::Turn;
 use crate::event::{Call, Inquiry, Purpose, RegistryText, RunOutcome, StepEnd, TurnKind, WaitReason};
-use crate::id::{Attempt, CheckId, Iteration, Seq, Timestamp};
+use crate::id::{Attempt, CheckId, Iteration, Millis, Seq, Timestamp};
 use crate::workflow::{Step, Worker};
 
 /// Where a step stands.
@@ -56,11 +56,12 @@ impl StepState {
     }
 
     /// Drops what a changed step makes void: the place in another chain of workers, results of other checks, the part of the
-    /// baseline that is of other commands, and a turn of a worker that the step does not have.
-    pub(crate) fn follow_change(&mut self, old: &Step, new: &Step) {
+    /// baseline that is of other commands, and a turn of a worker that the step does not have. Returns the wait that is dropped.
+    pub(crate) fn follow_change(&mut self, old: &Step, new: &Step, at: Timestamp) -> Millis {
+        let mut waited = Millis(0);
         if !old.has_same_workers(new) {
-            (self.calls.worker_at, self.calls.checker_at) = (0, 0);
-            self.calls.rests.forget();
+            self.calls.checker_at = 0;
+            waited = self.begin_chain_anew(at);
         }
         if old.checks() != new.checks() {
             let same = old.checks().iter().zip(new.checks()).take_while(|(old, new)| **old == *new).count();
@@ -77,6 +78,20 @@ impl StepState {
         if self.verdicts.inquiry == Inquiry::Closer && !has_closer {
             self.verdicts.inquiry = Inquiry::Check;
             self.verdicts.claim = None;
+        }
+        waited
+    }
+
+    /// Makes the first worker of another chain the next one. The services of the old one are not waited for; returns the rest of
+    /// that wait.
+    pub(crate) fn begin_chain_anew(&mut self, at: Timestamp) -> Millis {
+        self.calls.worker_at = 0;
+        self.calls.rests.forget();
+        match &mut self.phase {
+            StepPhase::Waiting { until, why: WaitReason::Weather(_), then: TurnKind::Work, .. } => {
+                std::mem::replace(until, at).since(at)
+            }
+            _ => Millis(0),
         }
     }
 
@@ -257,7 +272,7 @@ mod tests {
             let mut state = StepState::default();
             state.evidence.record_check(Iteration::BASELINE, &results);
             state.evidence.record_check(Iteration(1), &results);
-            state.follow_change(&checked_by(&["a", "b"]), &checked_by(now));
+            state.follow_change(&checked_by(&["a", "b"]), &checked_by(now), Timestamp(0));
             let baseline = state.evidence.baseline.as_ref().map_or(0, |results| results.len());
             assert_eq!(baseline, kept, "{now:?}");
             assert_eq!(state.evidence.results[0].is_some(), now == ["a", "b"], "{now:?}");
@@ -272,7 +287,7 @@ mod tests {
         let (old, mut new) = (step("work"), step("work"));
         let worker = Worker { command: Some("another".to_owned()), ..script_worker(WorkerKind::Command, "") };
         new.work = StepKind::Worker(worker);
-        state.follow_change(&old, &new);
+        state.follow_change(&old, &new, Timestamp(0));
         assert_eq!((state.calls.worker_at, state.iteration.purpose), (0, Purpose::Work));
         assert_eq!(state.verdicts.inquiry, Inquiry::Check);
     }

@@ -78,7 +78,11 @@ impl RunEnvironment {
         let worked_in = runner.state().started().map(|started| started.workspace.clone()).unwrap_or_default();
         runner.record(order)?;
         if matches!(&runner.state().started(), Some(now) if now.workspace != worked_in) {
-            self.index(runner.state());
+            // The moment of its start stays.
+            let known =
+                self.store.runs().unwrap_or_default().into_iter().find(|entry| entry.run == runner.host.run);
+            let started_at = known.map_or(runner.state().last_at(), |known| known.started_at);
+            self.index(runner.state(), started_at);
         }
         // While the attempt still counts as under way: if this supervisor dies too, the next one must not take for a
         // person's what is the attempt's.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 use unstuck_core::event::{RunOutcome, RunStarted, SnapshotMoment, SnapshotTaken};
-use unstuck_core::id::{RunId, Seq};
+use unstuck_core::id::{RunId, Seq, Timestamp};
 use unstuck_core::plural::count;
 use unstuck_core::snapshot::Snapshot;
 use unstuck_core::{Observation, Rejection, RunState};
@@ -226,12 +226,11 @@ impl RunEnvironment {
     }
 
     /// Adds a run to the index, with what was recorded of it: secrets are taken out by then.
-    pub(super) fn index(&self, state: &RunState) {
+    pub(super) fn index(&self, state: &RunState, started_at: Timestamp) {
         let Some(started) = state.started() else { return };
-        let known = self.store.runs().unwrap_or_default().into_iter().find(|entry| entry.run == started.run);
         let entry = RunEntry {
             run: started.run.clone(),
-            started_at: known.map_or(state.last_at(), |known| known.started_at),
+            started_at,
             workflow: started.workflow.name.clone(),
             workspace: started.workspace.clone(),
             trouble: None,

@@ -23,7 +23,7 @@ impl RunEnvironment {
         let log = self.store.create(&started.run)?;
         let mut runner = self.runner(Arc::new(log), &started, RunState::default());
         runner.record(Observation::RunStarted(Box::new(started)))?;
-        self.index(runner.state());
+        self.index(runner.state(), runner.state().last_at());
         finish(runner).await
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! The files are searched without opening the database: only one process may do that.
 
-use std::fs;
 use std::io;
 
 use memchr::memmem;
@@ -21,11 +20,8 @@ use crate::store_tail::{self, TailRecords};
 
 /// Says whether the creation of a run was cut short. A run that has its `format` and lacks its database has lost it.
 pub(crate) fn is_unfinished(folder: &RunDir) -> Read<bool> {
-    let has = |path: std::path::PathBuf| match Read::from_io(fs::symlink_metadata(&path)) {
-        Read::Unreadable(why) => Err(format!("{}: {why}", path.display())),
-        read => Ok(!read.is_absent()),
-    };
-    let is_lost = || Ok::<_, String>(has(folder.format())? && !has(folder.data_file())?);
+    let is_lost =
+        || Ok::<_, String>(run_start::has(&folder.format())? && !run_start::has(&folder.data_file())?);
     match is_lost() {
         Ok(true) => Read::Found(false),
         Ok(false) => run_start::is_unfinished(folder, || read(folder)),

@@ -40,16 +40,7 @@ pub(crate) fn open_for_writing(folder: &RunDir) -> Result<(RunLog, RecoveryRepor
 pub(crate) fn open_for_reading(folder: &RunDir) -> Result<ReadLog, OpenError> {
     check_there(folder)?;
     run_start::check_names(folder, || first_event::read(folder))?;
-    let path = folder.mirror();
-    if !path.exists() {
-        return Err(OpenError::NoMirror { run: folder.run().to_string(), path });
-    }
-    Ok(reader(folder))
-}
-
-/// Returns a reader of a log.
-fn reader(folder: &RunDir) -> ReadLog {
-    ReadLog::new(folder, Arc::new(SledFiles))
+    ReadLog::open(folder, Arc::new(SledFiles))
 }
 
 /// Writes the lines of all intact events, and leaves out the rest. The caller holds the lease, or the run is not
@@ -139,8 +130,8 @@ pub(crate) fn create_from(
 fn fill_from(made: &RunDir, lines: &mut dyn io::Read, payloads: PutPayloads<'_>) -> Result<(), OpenError> {
     let failed = OpenError::io(made);
     durable::create_folder(made.path()).map_err(&failed)?;
-    payloads(&DirBlobs::new(made.blobs())).map_err(&failed)?;
     let (lease, _) = engine::acquire(made)?;
+    payloads(&DirBlobs::new(made.blobs())).map_err(&failed)?;
     let mut mirror = File::create_new(made.mirror()).map_err(&failed)?;
     io::copy(lines, &mut mirror).and_then(|_| mirror.sync_all()).map_err(&failed)?;
     let log = fill(made, lease)?;

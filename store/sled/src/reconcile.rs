@@ -3,13 +3,11 @@
 //! The rule: what both witnesses (engine and mirror) or a verified chain support is repaired and reported; anything else
 //! stops with a diagnosis. There are never fewer events in silence.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use unstuck_core::id::Seq;
 use unstuck_files::durable;
-use unstuck_files::safe_open;
 use unstuck_store::blobs::{BlobStore, DirBlobs};
 use unstuck_store::checkpoint::Checkpoint;
 use unstuck_store::event_store::ReadError;
@@ -86,7 +84,7 @@ pub(crate) fn complete_mirror(
             return Ok(completed);
         }
         let mut writer = MirrorWriter::open(&path).map_err(&failed)?;
-        cut(&path, tail.whole).and_then(|()| writer.write(&lines)).map_err(&failed)?;
+        mirror::cut(&path, tail.whole).and_then(|()| writer.write(&lines)).map_err(&failed)?;
     }
 }
 
@@ -393,7 +391,7 @@ impl Reconciler<'_> {
             return mirror::truncate_after(&path, head.seq).map_err(OpenError::io(self.folder));
         }
         if tail.unfinished + tail.blank > 0 {
-            cut(&path, tail.whole).map_err(OpenError::io(self.folder))?;
+            mirror::cut(&path, tail.whole).map_err(OpenError::io(self.folder))?;
             if tail.unfinished > 0 && mirrored.seq == head.seq {
                 self.repairs.push(Repair::TailDropped {
                     after: head.seq,
@@ -529,8 +527,4 @@ fn check_readable(record: &RecordRef<'_>) -> Result<(Head, u32), ReadError> {
     wire::check_readable(header.kind, header.schema)
         .map_err(|error| ReadError::Newer { at: header.seq, detail: error.to_string() })?;
     Ok((Head::at(header), header.more))
-}
-
-fn cut(path: &Path, length: u64) -> io::Result<()> {
-    safe_open::open_with(OpenOptions::new().write(true), path)?.set_len(length)
 }

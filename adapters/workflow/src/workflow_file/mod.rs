@@ -44,21 +44,24 @@ pub use value::{current_names, names_below, samples, value};
 
 /// Returns the line of a key in a workflow file, the first being 1; `None` if the file does not have the key.
 pub fn line_of_key(bytes: &[u8], keys: &[&str]) -> Option<u32> {
-    let root = node::parse(0, str::from_utf8(bytes).ok()?, &mut LoadReport::default())?;
-    let has_all = keys.iter().try_fold(&root, |node, key| Some(&node.entry(key)?.value)).is_some();
-    line_of(bytes, keys).filter(|_| has_all)
+    nearest_line(bytes, keys).filter(|(_, depth)| *depth == keys.len()).map(|(line, _)| line)
 }
 
 /// Returns the line of a key in a workflow file, or else the line of the nearest key above it that exists.
 /// The first line is 1.
 pub fn line_of(bytes: &[u8], keys: &[&str]) -> Option<u32> {
+    nearest_line(bytes, keys).map(|(line, _)| line)
+}
+
+/// Returns the line of the nearest key that exists, and how many of the keys lead to it.
+fn nearest_line(bytes: &[u8], keys: &[&str]) -> Option<(u32, usize)> {
     let text = str::from_utf8(bytes).ok()?;
     let root = node::parse(0, text, &mut LoadReport::default())?;
-    let (mut node, mut place) = (&root, None);
+    let (mut node, mut place, mut depth) = (&root, None, 0);
     for key in keys {
         let Some(entry) = node.entry(key) else { break };
-        (node, place) = (&entry.value, Some(entry.place));
+        (node, place, depth) = (&entry.value, Some(entry.place), depth + 1);
     }
     let before = text.get(..usize::try_from(place?.offset).ok()?)?;
-    u32::try_from(before.matches('\n').count() + 1).ok()
+    Some((u32::try_from(before.matches('\n').count() + 1).ok()?, depth))
 }
