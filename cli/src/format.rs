@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write};
 
+use jiff::tz::TimeZone;
 pub use unstuck_app::text::{now, sanitize};
 use unstuck_core::cost::Spend;
 use unstuck_core::event::RunOutcome;
@@ -44,11 +45,22 @@ pub fn relative_time(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// Returns a moment in UTC: `2026-11-21 23:40:12`.
+/// Returns a moment in the time zone of the user: `2026-11-21 23:40:12`.
 pub fn timestamp(at: Timestamp) -> String {
+    in_zone(at, "%Y-%m-%d %H:%M:%S")
+}
+
+/// Returns the same with the name of the zone: `2026-11-21 23:40:12 CET`.
+pub fn timestamp_with_zone(at: Timestamp) -> String {
+    in_zone(at, "%Y-%m-%d %H:%M:%S %Z")
+}
+
+fn in_zone(at: Timestamp, form: &str) -> String {
+    // The expected texts of the tests hold for any machine.
+    let zone = if cfg!(test) { TimeZone::UTC } else { TimeZone::system() };
     let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
     match jiff::Timestamp::from_millisecond(millis) {
-        Ok(at) => at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Ok(at) => at.to_zoned(zone).strftime(form).to_string(),
         Err(_) => format!("{} ms", at.0),
     }
 }
@@ -64,6 +76,24 @@ pub fn cut(text: &str, columns: usize) -> String {
     let is_all = line.len() == text.trim_end().len();
     let line = if is_all { line.to_owned() } else { format!("{line}…") };
     console::truncate_str(&line, columns, "…").into_owned()
+}
+
+/// Returns a text cut to a number of columns, with an ellipsis in its first third: the end tells names of tests apart.
+pub fn cut_middle(text: &str, columns: usize) -> String {
+    let whole = self::columns(text);
+    if whole <= columns {
+        return text.to_owned();
+    }
+    let head = console::truncate_str(text, columns / 3, "").into_owned();
+    let mut tail = text;
+    while self::columns(tail) + self::columns(&head) + 1 > columns {
+        let mut chars = tail.chars();
+        if chars.next().is_none() {
+            break;
+        }
+        tail = chars.as_str();
+    }
+    format!("{head}…{tail}")
 }
 
 /// Returns how many columns the terminal has; 100 without one.
@@ -98,8 +128,8 @@ pub fn colored_outcome(outcome: RunOutcome) -> String {
 
 const ESCAPE: char = '\u{1b}';
 const END_OF_STYLE: &str = "\u{1b}[0m";
-/// Bold, faint, red, yellow, and bold in red, green and yellow, as terminals number them.
-const STYLES: [&str; 7] = ["1", "2", "31", "33", "1;31", "1;32", "1;33"];
+/// Bold, faint, red, green, yellow, cyan, and bold in red, green and yellow, as terminals number them.
+const STYLES: [&str; 9] = ["1", "2", "31", "32", "33", "36", "1;31", "1;32", "1;33"];
 
 /// Returns a text in one of the [`STYLES`], where there are colors.
 pub fn styled(text: &str, style: &str) -> String {

@@ -41,6 +41,7 @@ mod terminal;
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser as _};
 
 pub use unstuck_app::stores::Stores;
@@ -55,7 +56,7 @@ pub fn run(stores: Stores) -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Args::command).complete();
     let args = match Args::try_parse() {
         Ok(args) => args.with_defaults(),
-        Err(error) => return refused(&error),
+        Err(error) => return refused(error),
     };
     log_to_stderr(args.global.verbose);
     invocation::init(&args.global);
@@ -82,9 +83,24 @@ pub fn run(stores: Stores) -> ExitCode {
 }
 
 /// Shows help and version as a success, wrong arguments as bad usage.
-fn refused(error: &clap::Error) -> ExitCode {
+fn refused(mut error: clap::Error) -> ExitCode {
+    leave_out_far_suggestion(&mut error);
     let _nobody_may_listen = error.print();
     if error.use_stderr() { exit::code(i32::from(exit::USAGE)) } else { exit::code(i32::from(exit::OK)) }
+}
+
+/// Keeps the suggestion of an option only for a likely typo, and never suggests to accept permissions.
+fn leave_out_far_suggestion(error: &mut clap::Error) {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.trim_start_matches('-').to_owned()),
+        _ => None,
+    };
+    let (Some(typed), Some(near)) = (text(ContextKind::InvalidArg), text(ContextKind::SuggestedArg)) else {
+        return;
+    };
+    if near == "yes" || unstuck_app::nearest(&typed, [near.as_str()].into_iter()).is_none() {
+        error.remove(ContextKind::SuggestedArg);
+    }
 }
 
 /// Diagnostics of the program itself, which are not the event log, go to standard error.

@@ -29,6 +29,9 @@ pub struct DriveOptions {
     /// Print only the end.
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
+    /// Also print what the workers and checks print; -v does so, too.
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
+    stream: bool,
     /// Write the summary to this file as well, as JSON.
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
@@ -84,6 +87,7 @@ impl DriveOptions {
         match (self.json, self.quiet) {
             (true, _) => OutputMode::Json,
             (_, true) => OutputMode::Quiet,
+            _ if self.stream || invocation::is_verbose() => OutputMode::Stream,
             _ => OutputMode::Plain,
         }
     }
@@ -108,6 +112,7 @@ pub fn drive(
     output_queue::install();
     let lines = drive.runs.as_ref().map(|runs| runs.lines(&drive.run));
     let screen = Arc::new(ProgressReporter::new(options.mode(), lines, shown.header, shown.before));
+    ProgressReporter::give_life_signs(&screen);
     let runtime = check_free_descriptors()
         .and_then(|()| tokio::runtime::Builder::new_current_thread().enable_all().build())
         .map_err(|error| {
@@ -119,7 +124,7 @@ pub fn drive(
     let short = drive.short.clone();
     let driven = runtime.block_on(async {
         let listener = Arc::clone(&screen) as Arc<dyn RunListener>;
-        drive.run_to_end(driving, listener, listen_to_signals()).await
+        drive.run_to_end(driving, listener, listen_to_signals(&screen)).await
     });
     let story = screen.finish();
     let driven = driven?;
@@ -181,10 +186,13 @@ fn check_free_descriptors() -> io::Result<()> {
 }
 
 /// The first Ctrl-C, termination or loss of the terminal stops the run in order, the second at once.
-fn listen_to_signals() -> watch::Receiver<Option<Interrupt>> {
+fn listen_to_signals(screen: &Arc<ProgressReporter>) -> watch::Receiver<Option<Interrupt>> {
     let (send, receive) = watch::channel(None);
+    let screen = Arc::clone(screen);
     // Before any worker is started.
     platform::on_interrupt(move |signal| {
+        let is_again = send.borrow().is_some();
+        screen.note(if is_again { "killing ..." } else { "stopping ... again to kill" });
         send.send_modify(|last| *last = Some(Interrupt { signal, now: last.is_some() }));
     });
     receive

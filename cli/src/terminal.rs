@@ -44,7 +44,9 @@ impl Person for Terminal {
         if !io::stdin().is_terminal() {
             return None;
         }
-        eprintln!("{}", format::wrap(statement, format::width(), 2));
+        if !statement.is_empty() {
+            eprintln!("{}", format::wrap(statement, format::width(), 2));
+        }
         eprint!("{question} [y/N] ");
         let _shown = io::stderr().flush();
         let mut answer = String::new();

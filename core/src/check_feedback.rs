@@ -31,6 +31,15 @@ pub(crate) fn render(at: &StepState) -> String {
     text
 }
 
+/// Returns what failed before the work began; empty if nothing did or without a baseline.
+pub(crate) fn render_baseline(at: &StepState) -> String {
+    let (mut text, mut above) = (String::new(), BTreeSet::new());
+    for result in at.evidence.baseline.iter().flat_map(|results| results.iter()) {
+        command(&mut text, &mut above, result, None, None);
+    }
+    text
+}
+
 /// Writes the results of a command. A failure that is already shown `above` is only named.
 fn command<'a>(
     text: &mut String,

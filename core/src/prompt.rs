@@ -11,17 +11,24 @@ use crate::event::{Purpose, RegistryText, StallCause};
 use crate::evidence::Decision;
 use crate::id::{CheckId, Stage};
 use crate::interpolate;
+use crate::judge::failing_test_files;
+use crate::judge::scope;
 use crate::plural::count;
 use crate::prompt_layout;
 use crate::snapshot::single_line;
 use crate::state::{Feedback, RunState, StepState};
 use crate::text::fence::{escape_markdown, fenced};
-use crate::workflow::{Check, CheckMethod, Step, StepKind, Worker, WorkerKind};
+use crate::workflow::{Check, CheckMethod, ConvergencePolicy, Gate, Step, StepKind, Worker, WorkerKind};
 
-/// Maximum fingerprints that a prompt lists.
-const FINGERPRINTS_MAX: usize = 20;
+/// Maximum names, patterns or files that a list of a prompt has.
+const LISTED_MAX: usize = 20;
 /// Maximum reasons that a prompt lists.
 const REASONS_MAX: usize = 12;
+/// How a worker says that it is blocked or waits, where something else decides whether it is done.
+const OBSTACLE: &str = "## If you cannot go on
+
+If only a person can help: unstuck verdict blocked --needs \"what the person must do\"
+If an external job must end first: unstuck verdict waiting --retry-after 600";
 
 /// Returns the prompt of a step's worker in its current iteration.
 ///
@@ -41,7 +48,15 @@ pub fn worker_prompt(
     let template = step.prompt_template.as_deref().unwrap_or(prompt_layout::DEFAULT);
     prompt_layout::render(template, |name| match name {
         "verdict_error" => claims.map_or_else(String::new, |(_, id)| unread_verdict(&at.feedback, id)),
-        "answer" => claims.map_or_else(String::new, |(check, id)| how_to_answer(check, id)),
+        "answer" => match claims {
+            Some((check, id)) => how_to_answer(check, id),
+            None if adapts(step) && step.obstacle_file().is_some() => OBSTACLE.to_owned(),
+            None => String::new(),
+        },
+        "done_when" if adapts(step) => done_when(step),
+        "scope" if adapts(step) => scope(step, at),
+        "progress" if adapts(step) => position(state, step, at),
+        "findings" if adapts(step) && at.feedback.decision.is_none() => before_the_work(at),
         "task" => {
             let worker = step.worker(Purpose::Work).filter(|worker| worker.kind != WorkerKind::Custom);
             let mut task = worker.map_or_else(String::new, |worker| worker.instructions.clone());
@@ -50,6 +65,60 @@ pub fn worker_prompt(
         }
         name => value_of(name, state, step, at, registry),
     })
+}
+
+/// Returns whether the worker of a step adapts to its prompt; a script does not.
+fn adapts(step: &Step) -> bool {
+    step.worker(Purpose::Work).is_some_and(|worker| worker.kind != WorkerKind::Custom)
+}
+
+/// Returns the commands that decide; empty if none do.
+fn done_when(step: &Step) -> String {
+    let Some(Check { by: CheckMethod::Commands(commands), .. }) = &step.check else { return String::new() };
+    let mut text = String::from("## Done when\n\n");
+    for command in commands {
+        let condition = match command.gate {
+            Gate::Pass => "passes",
+            Gate::NoNewFailures => "shows no failure that was not there before",
+        };
+        let _infallible = writeln!(text, "- `{}` {condition}", single_line(&command.run));
+    }
+    text
+}
+
+/// Returns what the worker may change; empty if there are no rules.
+fn scope(step: &Step, at: &StepState) -> String {
+    let none = ConvergencePolicy::default();
+    let policy = step.convergence.as_ref().unwrap_or(&none);
+    let (protected, keeps_ci) = policy.protected_by_name();
+    let mut kept: Vec<String> = protected.into_iter().map(str::to_owned).collect();
+    kept.extend(keeps_ci.then(|| "the configuration of CI".to_owned()));
+    if step.check.as_ref().is_some_and(|check| !check.allow_test_edits) {
+        let allowed = scope::named_as_allowed(policy);
+        let tests = failing_test_files(at).into_iter().filter(|file| !allowed.match_any(file));
+        kept.extend(tests.map(|file| format!("{file} (fix the code, not the test)")));
+    }
+    if kept.is_empty() && !policy.has_rules() {
+        return String::new();
+    }
+    let mut text = String::from("## What may change\n");
+    list(&mut text, "Only these paths", &policy.allowed_paths, LISTED_MAX);
+    list(&mut text, "Not these paths", &kept, LISTED_MAX);
+    if let Some(max) = policy.max_changed_files {
+        let _infallible = writeln!(text, "\nAt most {}.", count(max, "file"));
+    }
+    if let Some(max) = policy.max_changed_lines {
+        let _infallible = writeln!(text, "\nAt most {}, added and removed.", count(max, "line"));
+    }
+    text
+}
+
+/// Returns what failed before the work began.
+fn before_the_work(at: &StepState) -> String {
+    match check_feedback::render_baseline(at) {
+        failures if failures.is_empty() => failures,
+        failures => format!("## What fails now\n{failures}"),
+    }
 }
 
 /// Returns the prompt for a diagnosis of a stuck loop.
@@ -119,7 +188,7 @@ fn value_of(name: &str, state: &RunState, step: &Step, at: &StepState, registry:
             )
         }
         "findings" if judged && !registry.findings.is_empty() => registry.findings.clone(),
-        "findings" if judged => findings(at),
+        "findings" if judged => findings(step, at),
         "user_input" => from_person(feedback),
         "diagnosis" => at.diagnosis.as_deref().map_or_else(String::new, |diagnosis| {
             format!("## A diagnosis by somebody else\n\n{}", fenced(diagnosis))
@@ -141,36 +210,28 @@ fn from_person(feedback: &Feedback) -> String {
 
 fn position(state: &RunState, step: &Step, at: &StepState) -> String {
     let max = state.displayed_iterations(step, at);
-    let mut text = format!(
-        "Iteration {} of at most {max} of step {}, stage {}.",
-        at.iteration(),
-        step.id,
-        at.convergence.stage()
-    );
+    let mut text = format!("Iteration {} of at most {max}.", at.iteration());
     for what in state.last_snapshot().iter().flat_map(|snapshot| snapshot.unfinished()) {
         let _infallible = write!(text, "\nGit in the workspace: {}", single_line(what));
     }
     text
 }
 
-fn findings(at: &StepState) -> String {
+fn findings(step: &Step, at: &StepState) -> String {
     let feedback = &at.feedback;
     let mut text = format!("## What the check of iteration {} found\n", feedback.iteration);
     let decision = feedback.decision.unwrap_or(Decision::None);
     let _infallible = writeln!(text, "\nVerdict: {}", decision.in_words());
     list(&mut text, "Reasons", &feedback.reasons, REASONS_MAX);
-    // Two commands may show the same failure.
-    let mut told = BTreeSet::new();
-    let fingerprints: Vec<String> =
-        feedback.fingerprints.iter().filter(|fingerprint| told.insert(*fingerprint)).cloned().collect();
-    list(&mut text, "Fingerprints", &fingerprints, FINGERPRINTS_MAX);
+    // The names that an agent gave to the problems. The failures of a command are shown below, with their messages.
+    if step.check.as_ref().is_some_and(|check| !matches!(check.by, CheckMethod::Commands(_))) {
+        let mut told = BTreeSet::new();
+        let names: Vec<String> =
+            feedback.fingerprints.iter().filter(|name| told.insert(*name)).cloned().collect();
+        list(&mut text, "Open problems", &names, LISTED_MAX);
+    }
     list(&mut text, "About the answer", &feedback.problems, REASONS_MAX);
-    list(
-        &mut text,
-        "Changed outside of the scope, and put back",
-        &at.workspace.drift.put_back,
-        FINGERPRINTS_MAX,
-    );
+    list(&mut text, "Changed outside of the scope, and put back", &at.workspace.drift.put_back, LISTED_MAX);
     let shown = check_feedback::render(at);
     if !shown.is_empty() {
         text.push_str(&shown);
@@ -215,21 +276,13 @@ fn stall(cause: StallCause, count: u32) -> String {
 fn stage_rules(step: &Step, at: &StepState) -> String {
     let (stage, what) = (at.convergence.stage(), repeated_failures(at));
     let mut text = format!(
-        "## Stage {stage}: minimal fix\n\n{what} The diagnosis behind them is probably wrong: look for another cause \
+        "## Try another way\n\n{what} The diagnosis behind them is probably wrong: look for another cause \
          first. Then make the smallest change that resolves the failures, refactor nothing, and undo what is \
          out of scope.\n"
     );
     let Some(policy) = &step.convergence else { return text };
-    list(&mut text, "Paths that may change", &policy.allowed_paths, FINGERPRINTS_MAX);
-    list(&mut text, "Paths that must stay as they are", &policy.protected_paths, FINGERPRINTS_MAX);
-    if let Some(max) = policy.max_changed_files {
-        let _infallible = writeln!(text, "\nAt most {} may change.", count(max, "file"));
-    }
-    if let Some(max) = policy.max_changed_lines {
-        let _infallible = writeln!(text, "\nAt most {} may be added and removed.", count(max, "line"));
-    }
     if policy.revert_out_of_scope {
-        text.push_str("\nWhat is changed outside of that is put back.\n");
+        text.push_str("\nWhat is changed outside of what may change is put back.\n");
     }
     let overlay = policy.overlays.iter().find(|overlay| overlay.stage == stage);
     if let Some(more) = overlay.and_then(|overlay| overlay.append_instructions.as_deref()) {

@@ -10,12 +10,16 @@ use regex::{Captures, Regex};
 use crate::text::pattern::regex;
 
 /// Version of [`DEFAULT`] and of the placeholders' content; docs/prompts.md lists the changes of each version.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Layout of a step that sets none.
 pub const DEFAULT: &str = "{{verdict_error}}
 
 {{task}}
+
+{{done_when}}
+
+{{scope}}
 
 {{progress}}
 
@@ -32,16 +36,24 @@ pub const DEFAULT: &str = "{{verdict_error}}
 {{answer}}";
 
 /// Placeholders and their contents.
-pub const PLACEHOLDERS: [(&str, &str); 9] = [
+pub const PLACEHOLDERS: [(&str, &str); 11] = [
     ("verdict_error", "why the last verdict of the worker could not be read"),
     ("task", "the instructions of the step"),
-    ("progress", "iteration, limit and stage; from the second iteration on"),
+    ("done_when", "the commands that decide, and the conditions"),
+    ("scope", "what may change"),
+    ("progress", "the iteration and its limit"),
     ("last_message", "the end of the last message of the worker, fenced"),
-    ("findings", "the findings of the last check, new failures first"),
+    (
+        "findings",
+        "the findings of the last check, new failures first; in the first iteration, what fails before the work",
+    ),
     ("user_input", "answers and hints of the user"),
     ("diagnosis", "the diagnosis of why the loop makes no progress, by another worker, fenced"),
-    ("stage", "the repeated failures and the rules of the stage; from stage 2 on"),
-    ("answer", "how to give the verdict, if the worker is its own check"),
+    ("stage", "the repeated failures, and what to try instead; from stage 2 on"),
+    (
+        "answer",
+        "how to give the verdict, if the worker is its own check; otherwise how to say that it is blocked",
+    ),
 ];
 
 /// Old names of placeholders, each with the current one.

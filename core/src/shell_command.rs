@@ -70,6 +70,53 @@ fn settings_of<'w>(words: &'w [&str]) -> impl Iterator<Item = &'static str> + us
     runners.flat_map(|(_, begins)| begins.iter().copied())
 }
 
+/// Words that name a tool right behind them: `python -m pytest`, `npx jest`, `uv run mypy`, `cargo clippy`.
+const BEFORE_TOOLS: [&str; 8] = ["-m", "bunx", "cargo", "dlx", "exec", "npx", "run", "uvx"];
+
+/// Endings of files with settings.
+const SETTINGS_ENDINGS: [&str; 10] = ["", "cfg", "conf", "ini", "json", "neon", "toml", "xml", "yaml", "yml"];
+
+/// Returns the files that have the name of a tool that a command line runs: the tool itself, or its settings (`pytest.ini`,
+/// `.eslintrc.json`, `jest.config.js`).
+pub(crate) fn named_after_tools(line: &str, files: &[String]) -> Vec<String> {
+    let commands = commands(line);
+    let tools: Vec<&str> = commands.iter().flat_map(|words| tools(words)).collect();
+    let is_named = |file: &&String| {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        tools.iter().any(|tool| is_tool_or_settings(name, tool))
+    };
+    files.iter().filter(is_named).cloned().collect()
+}
+
+fn tools(words: &[String]) -> impl Iterator<Item = &str> {
+    let words: Vec<&str> = words.iter().map(String::as_str).skip_while(|word| is_before(word)).collect();
+    let is_named = |at: usize| at == 0 || BEFORE_TOOLS.contains(&words[at - 1]);
+    let tools: Vec<&str> = (0..words.len())
+        .filter(|at| is_named(*at))
+        .map(|at| words[at])
+        .filter(|word| !word.contains('/'))
+        .collect();
+    tools.into_iter()
+}
+
+/// Returns whether a file is named after a tool: the tool itself, or its settings. A list of dependencies (`composer.json`, `go.mod`) is
+/// not settings.
+fn is_tool_or_settings(name: &str, tool: &str) -> bool {
+    if name == tool {
+        return true;
+    }
+    let hidden = name.strip_prefix('.');
+    let parts: Vec<&str> = hidden.unwrap_or(name).split('.').collect();
+    let is_tool = |part: &str| part == tool || part.strip_suffix("rc") == Some(tool);
+    match parts[..] {
+        [only] => hidden.is_some() && is_tool(only),
+        [first, "json"] => is_tool(first) && (hidden.is_some() || first != tool),
+        [first, ending] => is_tool(first) && SETTINGS_ENDINGS.contains(&ending),
+        [first, "config" | "conf", ..] => first == tool,
+        _ => false,
+    }
+}
+
 /// Returns whether a word precedes a command.
 fn is_before(word: &str) -> bool {
     WRAPPERS.contains(&word) || word.contains('=')
@@ -131,6 +178,38 @@ fn commands(line: &str) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_files_with_the_name_of_a_tool_are_found() {
+        for (line, file, want) in [
+            ("pytest -v", "bin/pytest", true),
+            ("python3 -m pytest", "tools/python3", true),
+            ("python3 -m pytest", "pytest.ini", true),
+            ("uv run pytest -q", ".pytest.ini", true),
+            ("ruff check .", "ruff.toml", true),
+            ("ruff check .", "pkg/.ruff.toml", true),
+            ("mypy src", "mypy.ini", true),
+            ("cargo clippy", "clippy.toml", true),
+            ("npx jest", "jest.config.js", true),
+            ("npx eslint .", ".eslintrc", true),
+            ("npx eslint .", ".eslintrc.json", true),
+            ("flake8", ".flake8", true),
+            ("vendor/bin/phpunit", "phpunit.xml", false),
+            ("cargo test", "Cargo.toml", false),
+            ("cargo test", "Cargo.lock", false),
+            ("go test ./...", "go.mod", false),
+            ("composer test", "composer.json", false),
+            ("uv run pytest", "uv.lock", false),
+            ("pytest", "src/pytest_helper.py", false),
+            ("pytest", "pytest.py", false),
+            ("test -f done", "done", false),
+            ("sh t.sh", "t.sh", false),
+            ("make test", "Makefile", false),
+        ] {
+            let found = named_after_tools(line, &[file.to_owned()]);
+            assert_eq!(!found.is_empty(), want, "{line}: {file}");
+        }
+    }
 
     #[test]
     fn the_files_are_found_that_a_command_line_runs() {

@@ -11,7 +11,7 @@ use unstuck_core::state::{StepPhase, StepState};
 use unstuck_core::testing::{Behavior, Script, World, script_worker, step};
 use unstuck_core::workflow::{
     Baseline, CheckCommand, CheckMethod, ConvergencePolicy, Gate, OnFailure, OnIterationsExhausted, Step,
-    WorkerKind, Workflow,
+    StepKind, WorkerKind, Workflow,
 };
 
 fn rows(text: &str) -> Vec<Value> {
@@ -41,6 +41,8 @@ fn number(value: &Value, default: u32) -> u32 {
 
 fn step_of(row: &Value, id: &str, looped: bool) -> Step {
     let mut made = step(id);
+    // The tables are about clients; the check judges a command line whatever its exit code is.
+    made.work = StepKind::Worker(script_worker(WorkerKind::CodexCli, "do it"));
     if looped {
         let checker = script_worker(WorkerKind::Command, "check it");
         made = made.with_check(CheckMethod::Agent(checker), number(&row["max_iterations"], 2));

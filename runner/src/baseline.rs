@@ -1,22 +1,19 @@
 //! Baseline of a check: the failures before the first work.
 //!
-//! The commands of the check run on a clean checkout of the commit, so that the user's directory stays untouched. If
-//! something fails there, or tests are skipped, the commands also run in the workspace, and that result counts: their
-//! inputs may not be committed. The same happens if the workspace has uncommitted changes or is not in a repository.
+//! The commands of the check run once. If the workspace holds nothing but a commit, they run on a clean checkout of it, so
+//! that the directory of the user stays untouched. Otherwise they run in the workspace: uncommitted and ignored files,
+//! such as installed packages, decide what they show.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use unstuck_core::event::{Exit, Outcome};
+use unstuck_core::event::Outcome;
 use unstuck_core::evidence::CommandResult;
-use unstuck_core::id::{Blob, Digest, StepId};
-use unstuck_core::judge::baseline::CleanCheckout;
+use unstuck_core::id::{Digest, StepId};
 use unstuck_evidence::checks::{self, SideEffectCheck, Suite};
-use unstuck_failures::check_command::leaves_tests_out;
 use unstuck_files::error::with_causes;
 use unstuck_process::StopReceiver;
-use unstuck_process::blocking_task::{blocking, run_with_limit};
-use unstuck_store::blobs::BlobStore as _;
+use unstuck_process::blocking_task::blocking;
 use unstuck_workspace::branch;
 use unstuck_workspace::worktree::{self, CheckoutPart};
 
@@ -55,71 +52,51 @@ async fn suite_key(host: &Arc<Host>, suite: &Suite) -> Option<Digest> {
 async fn run(
     host: &Arc<Host>,
     step: &StepId,
-    suite: Suite,
+    mut suite: Suite,
     stop: StopReceiver,
 ) -> (Outcome, Vec<CommandResult>) {
-    let clean = match in_checkout(host, step, suite.clone(), stop.clone()).await {
-        Ok(CleanCheckoutResult { taken, shown }) if shown.is_enough() => return taken,
-        clean => clean,
-    };
-    // The commands may need files that are not committed, so failed or skipped tests are checked here too.
     let show = |line: &str| host.listener.line(step, line);
+    let clean = {
+        let host = Arc::clone(host);
+        blocking(move || checkout(&host)).await
+    };
+    let note = match &clean {
+        Ok((_, there)) => {
+            suite.commands.iter_mut().for_each(|command| command.spec.cwd.clone_from(there));
+            suite.witness = Some(witness(there));
+            None
+        }
+        Err(why) => why.clone(),
+    };
     let (mut outcome, results) = checks::run(suite, &host.blobs, &host.redactor, stop, show).await;
-    let note = clean.map_or_else(Some, |clean| clean.shown.differs_from(&results));
     outcome.notes.extend(note.map(|why| format!("the baseline was taken in the workspace: {why}")));
     (outcome, results)
 }
 
-/// A baseline that was taken on a clean checkout.
-struct CleanCheckoutResult {
-    taken: (Outcome, Vec<CommandResult>),
-    shown: CleanCheckout,
-}
-
-async fn in_checkout(
-    host: &Arc<Host>,
-    step: &StepId,
-    mut suite: Suite,
-    stop: StopReceiver,
-) -> Result<CleanCheckoutResult, String> {
-    let (root, there) = {
-        let host = Arc::clone(host);
-        blocking(move || checkout(&host)).await?
-    };
-    suite.commands.iter_mut().for_each(|command| command.spec.cwd.clone_from(&there));
-    suite.witness = Some(witness(&there));
-    let show = |line: &str| host.listener.line(step, line);
-    let taken = checks::run(suite, &host.blobs, &host.redactor, stop.clone(), show).await;
-    let host = Arc::clone(host);
-    let look = move || {
-        // The commands may have filled them.
-        let unfilled =
-            worktree::unfilled(&host.workspace, root.path()).map_err(|error| with_causes(&error))?;
-        let kept = |blob: &Blob, max| host.blobs.end(blob, max);
-        let leaves_tests_out =
-            taken.1.iter().any(|result| leaves_tests_out(result, &there.to_string_lossy(), &kept));
-        let is_stopped = taken.0.exit == Exit::Stopped;
-        let shown = CleanCheckout { results: taken.1.clone(), is_stopped, unfilled, leaves_tests_out };
-        Ok(CleanCheckoutResult { taken, shown })
-    };
-    let looked = run_with_limit(checks::READING_MAX, &stop, look).await;
-    looked.unwrap_or_else(|_| Err("the output of a clean checkout was not read in time".to_owned()))
-}
-
-/// Makes a clean checkout of what the workspace is, or says why there is none. Returns where in it that is.
-fn checkout(host: &Host) -> Result<(TempDir, PathBuf), String> {
-    let root = TempDir::new(host.artifacts.join("baseline"));
+/// Makes a clean checkout of the workspace, if it shows all that the workspace does. Otherwise the error says why not, where
+/// that is of interest. Returns where in it the folder of the workspace is.
+fn checkout(host: &Host) -> Result<(TempDir, PathBuf), Option<String>> {
     match worktree::uncommitted(&host.workspace, CheckoutPart::Whole) {
-        Ok(0) => match worktree::borrow(&host.workspace, root.path()) {
-            Ok(there) => Ok((root, there)),
-            Err(error) => Err(with_causes(&error)),
-        },
-        Ok(1) => Err("1 file holds something that is in no commit".to_owned()),
-        Ok(files) => Err(format!("{files} files hold something that is in no commit")),
-        Err(error) => Err(match branch::facts(&host.workspace) {
-            Ok(None) => format!("it is {}", branch::unknown(&host.workspace)),
-            _ => format!("what is in no commit is not known: {error}"),
-        }),
+        Ok(0) => {}
+        Ok(1) => return Err(Some("1 file holds something that is in no commit".to_owned())),
+        Ok(files) => return Err(Some(format!("{files} files hold something that is in no commit"))),
+        Err(error) => {
+            return Err(Some(match branch::facts(&host.workspace) {
+                Ok(None) => format!("it is {}", branch::unknown(&host.workspace)),
+                _ => format!("what is in no commit is not known: {error}"),
+            }));
+        }
+    }
+    // A checkout would lack installed packages, and would build everything again.
+    if worktree::has_ignored(&host.workspace).map_err(|error| Some(error.to_string()))? {
+        return Err(None);
+    }
+    let root = TempDir::new(host.artifacts.join("baseline"));
+    let there = worktree::borrow(&host.workspace, root.path()).map_err(|error| Some(with_causes(&error)))?;
+    let unfilled = worktree::unfilled(&host.workspace, root.path());
+    match unfilled.map_err(|error| Some(with_causes(&error)))?.first() {
+        Some(folder) => Err(Some(format!("in a clean checkout {folder} is empty"))),
+        None => Ok((root, there)),
     }
 }
 

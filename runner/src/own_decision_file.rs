@@ -54,7 +54,8 @@ fn move_aside(start: &TurnStart<'_>, task: &mut TurnTask) -> io::Result<Option<V
             .check
             .as_ref()
             .filter(|check| matches!(check.by, CheckMethod::Exit(_)))
-            .and_then(|check| check.decision_file.clone().map(PathBuf::from)),
+            .and_then(|check| check.decision_file.clone().map(PathBuf::from))
+            .or_else(|| start.decision_file()),
         _ => start.decision_file(),
     };
     let Some(path) = path else { return Ok(None) };

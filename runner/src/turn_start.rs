@@ -86,8 +86,11 @@ impl TurnStart<'_> {
         !self.turn.is_check() && self.step.session == Session::Continue
     }
 
-    /// Returns the decision file that carries the verdict of this turn, from the workspace root.
+    /// Returns the decision file that carries the verdict of this turn, or says that its worker is blocked, from the workspace root.
     pub(crate) fn decision_file(&self) -> Option<PathBuf> {
+        if self.turn == Turn::Work {
+            return self.step.obstacle_file().map(PathBuf::from);
+        }
         let check =
             self.step.check.as_ref().filter(|_| self.turn == Turn::Claim || self.turn.is_own_check())?;
         prompt::decision_file(check, self.question.check_id.as_ref()?).map(PathBuf::from)

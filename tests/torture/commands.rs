@@ -90,8 +90,8 @@ const CASES: [Case; 13] = [
     Case {
         name: "init",
         prepare: "",
-        words: &["init", "fix it", "--with", "sh a.sh"],
-        again: "$U init 'fix it' --with 'sh a.sh' --force >/dev/null",
+        words: &["init", "fix it", "--with", "sh a.sh", "--registry"],
+        again: "$U init 'fix it' --with 'sh a.sh' --registry --force >/dev/null",
         done: "$U check unstuck.yaml >/dev/null",
     },
     Case {

@@ -15,7 +15,9 @@ use tokio::time::Instant;
 use unstuck_core::event::{Exit, Outcome};
 use unstuck_core::evidence::CommandResult;
 use unstuck_core::id::Blob;
+use unstuck_core::judge::gate;
 use unstuck_core::truncate;
+use unstuck_core::workflow::Gate;
 use unstuck_failures::check_command::{self, BaselineOutput, CheckOutput, STREAM_MAX};
 use unstuck_failures::{Confidence, Failure, Fingerprint, RecordedTestNames, UNREAD_REPORT};
 use unstuck_files::safe_dir;
@@ -39,7 +41,7 @@ const READING_MIN: Duration = Duration::from_secs(1);
 pub struct Suite {
     /// The commands, in their order.
     pub commands: Vec<SuiteCommand>,
-    /// How often a failing one is run; at least 1.
+    /// How often one is run whose failures are new; at least 1.
     pub observations: u32,
     /// Most time of all together.
     pub limit: Duration,
@@ -76,6 +78,10 @@ pub struct SuiteCommand {
     pub reports: Vec<String>,
     /// The result in the baseline.
     pub before: Option<Arc<BaselineOutput>>,
+    /// The result in the last check.
+    pub last: Option<CommandResult>,
+    /// Which failures decide.
+    pub gate: Gate,
 }
 
 /// Runs all commands, even after one fails, since each checks something else. Returns their combined outcome and the
@@ -90,7 +96,7 @@ pub async fn run(
     let end = Instant::now() + suite.limit;
     let mut together = Outcome::from_exit(Exit::Code(0));
     let mut results = Vec::new();
-    for SuiteCommand { run, spec, reports, before } in suite.commands {
+    for SuiteCommand { run, spec, reports, before, last, gate } in suite.commands {
         let mut seen: Option<CommandResult> = None;
         for _ in 0..suite.observations.max(1) {
             let spec = ProcessSpec { limit: end.saturating_duration_since(Instant::now()), ..spec.clone() };
@@ -113,7 +119,10 @@ pub async fn run(
                 break;
             };
             let Some(first) = seen.take() else {
-                let again = may_be_flaky(&result) && *stop.borrow() == StopRequest::Run;
+                let base = before.as_deref().map(|before| &before.result);
+                let again = may_be_flaky(&result)
+                    && gate::is_worth_repeating(gate, base, last.as_ref(), &result)
+                    && *stop.borrow() == StopRequest::Run;
                 seen = Some(result);
                 if again { continue } else { break }
             };

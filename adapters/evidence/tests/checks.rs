@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
+use unstuck_core::workflow::Gate;
 use unstuck_evidence::checks::{self, Suite, SuiteCommand};
 use unstuck_process as process;
 use unstuck_process::redact::Redactor;
@@ -31,7 +32,14 @@ fn check(commands: &[&str], observations: u32, want: Expect) {
             grace: Duration::from_secs(1),
             mark: mark.clone(),
         };
-        SuiteCommand { run: (*run).to_owned(), spec, reports: Vec::new(), before: None }
+        SuiteCommand {
+            run: (*run).to_owned(),
+            spec,
+            reports: Vec::new(),
+            before: None,
+            last: None,
+            gate: Gate::Pass,
+        }
     };
     let suite = Suite {
         commands: commands.iter().map(spec).collect(),

@@ -156,12 +156,6 @@ pub fn read_again(
     Ok(result)
 }
 
-/// Checks whether a passed command left tests out, by its counts or names: some were skipped, or none ran.
-pub fn leaves_tests_out(result: &CommandResult, cwd: &str, read_blob: ReadBlob<'_>) -> bool {
-    result.tests.is_some_and(|tests| tests.skipped > 0 || tests.total() == 0)
-        || listing_of(result, cwd, read_blob).has_skipped_or_expected()
-}
-
 /// Returns the current results of the tests that ended before the work began.
 fn current_results(
     listing: &TestResults,

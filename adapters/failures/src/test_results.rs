@@ -157,11 +157,6 @@ impl TestResults {
         self.that(TestOutcome::Passed).next().is_some()
     }
 
-    /// Checks whether it names a test that was skipped, or failed as expected.
-    pub fn has_skipped_or_expected(&self) -> bool {
-        self.that(TestOutcome::Skipped).next().is_some()
-    }
-
     /// Checks whether it does not name a test.
     fn is_new(&self, name: &TestName) -> bool {
         !self.outcomes.contains_key(name)

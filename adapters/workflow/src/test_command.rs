@@ -39,7 +39,7 @@ type DetectionRule = fn(&ProjectDir<'_>) -> Option<TestCommand>;
 /// Package managers and compilers come first: a Makefile next to them usually calls one of them, and more.
 const RULES: &[DetectionRule] = &[
     |dir| dir.with("Cargo.toml", &format!("cargo test{}", all_members(dir))),
-    |dir| dir.with("go.mod", "go test ./..."),
+    |dir| dir.with("go.mod", "go test -v ./..."),
     node,
     deno,
     python,
@@ -155,22 +155,24 @@ fn python(project: &ProjectDir<'_>) -> Option<TestCommand> {
     let is_package =
         || ["pyproject.toml", "setup.py", "setup.cfg"].into_iter().find(|file| project.has(file));
     let file = match configured {
-        Some((file, _)) => file,
+        Some((file, _)) => file.to_owned(),
         None => {
             let (folder, test) = [".", "tests", "test"].into_iter().find_map(|folder| {
                 let names = project.names(folder);
                 Some((folder, names.into_iter().find(|name| is_python_test(name))?))
             })?;
-            let text = project.text(&format!("{folder}/{test}")).unwrap_or_default();
+            let path = if folder == "." { test } else { format!("{folder}/{test}") };
+            let text = project.text(&path).unwrap_or_default();
+            let file = is_package().map_or(path, str::to_owned);
             if text.contains("import unittest") && !text.contains("pytest") {
-                let command = format!("{}python3 -m unittest discover -s {folder}", python_runner(project));
-                let found = |file| project.with(file, &command);
-                return is_package().and_then(found);
+                let command =
+                    format!("{}python3 -m unittest discover -v -s {folder}", python_runner(project));
+                return project.with(&file, &command);
             }
-            is_package()?
+            file
         }
     };
-    project.with(file, &format!("{}pytest -q", python_runner(project)))
+    project.with(&file, &format!("{}pytest -v", python_runner(project)))
 }
 
 /// Returns the prefix of a Python command: a project with a lock file has its packages in a separate environment.
@@ -324,7 +326,7 @@ mod tests {
         check(&[("Cargo.toml", members)], &[("cargo test", "Cargo.toml")]);
         let both = package.to_owned() + members;
         check(&[("Cargo.toml", &both)], &[("cargo test --workspace", "Cargo.toml")]);
-        check(&[("go.mod", "")], &[("go test ./...", "go.mod")]);
+        check(&[("go.mod", "")], &[("go test -v ./...", "go.mod")]);
         check(&[("package.json", script)], &[("npm test", "package.json")]);
         check(&[("package.json", script), ("pnpm-lock.yaml", "")], &[("pnpm test", "package.json")]);
         let manifest = r#"{"packageManager": "pnpm@9.1.0", "scripts": {"test": "vitest run"}}"#;
@@ -336,17 +338,18 @@ mod tests {
         let commented = "{\n  // all of them\n  \"tasks\": {\"test\": \"x\"}\n}";
         check(&[("deno.jsonc", commented)], &[("deno task test", "deno.jsonc")]);
         check(&[("deno.json", r#"{"tasks": {"test": "x"}}"#)], &[("deno task test", "deno.json")]);
-        check(&[("pytest.ini", "")], &[("pytest -q", "pytest.ini")]);
-        check(&[("pyproject.toml", "[tool.pytest.ini_options]")], &[("pytest -q", "pyproject.toml")]);
-        check(&[("setup.cfg", "[tool:pytest]")], &[("pytest -q", "setup.cfg")]);
-        check(&[("tox.ini", "[pytest]")], &[("pytest -q", "tox.ini")]);
-        check(&[("pyproject.toml", ""), ("tests/test_a.py", "")], &[("pytest -q", "pyproject.toml")]);
+        check(&[("pytest.ini", "")], &[("pytest -v", "pytest.ini")]);
+        check(&[("pyproject.toml", "[tool.pytest.ini_options]")], &[("pytest -v", "pyproject.toml")]);
+        check(&[("setup.cfg", "[tool:pytest]")], &[("pytest -v", "setup.cfg")]);
+        check(&[("tox.ini", "[pytest]")], &[("pytest -v", "tox.ini")]);
+        check(&[("pyproject.toml", ""), ("tests/test_a.py", "")], &[("pytest -v", "pyproject.toml")]);
         let unittest = "import unittest\n";
         check(
             &[("pyproject.toml", ""), ("tests/test_a.py", unittest)],
-            &[("python3 -m unittest discover -s tests", "pyproject.toml")],
+            &[("python3 -m unittest discover -v -s tests", "pyproject.toml")],
         );
-        check(&[("setup.py", ""), ("a_test.py", "")], &[("pytest -q", "setup.py")]);
+        check(&[("setup.py", ""), ("a_test.py", "")], &[("pytest -v", "setup.py")]);
+        check(&[("tests/test_a.py", "")], &[("pytest -v", "tests/test_a.py")]);
         check(&[("mix.exs", "")], &[("mix test", "mix.exs")]);
         check(&[("pom.xml", "")], &[("mvn test", "pom.xml")]);
         check(&[("pom.xml", ""), ("mvnw", "")], &[("./mvnw test", "pom.xml")]);
@@ -394,17 +397,17 @@ mod tests {
         check(&[("justfile", "build:\n\ntest *args:\n  x\n")], &[("just test", "justfile")]);
         check(&[("Makefile", "all: x\n\ntest: all\n\tx\n")], &[("make test", "Makefile")]);
         check(&[("Makefile", "check:\n\tx\n")], &[("make check", "Makefile")]);
-        check(&[("requirements.txt", "flask\npytest==8\n")], &[("pytest -q", "requirements.txt")]);
+        check(&[("requirements.txt", "flask\npytest==8\n")], &[("pytest -v", "requirements.txt")]);
         check(
             &[("pyproject.toml", "[dependency-groups]\ndev = [\"pytest>=8\"]\n"), ("uv.lock", "")],
-            &[("uv run pytest -q", "pyproject.toml")],
+            &[("uv run pytest -v", "pyproject.toml")],
         );
         check(
             &[
                 ("pyproject.toml", "[tool.poetry.group.dev.dependencies]\npytest = \"^8\"\n"),
                 ("poetry.lock", ""),
             ],
-            &[("poetry run pytest -q", "pyproject.toml")],
+            &[("poetry run pytest -v", "pyproject.toml")],
         );
         check(&[("package.json", script), ("pnpm-workspace.yaml", "")], &[("pnpm test", "package.json")]);
     }

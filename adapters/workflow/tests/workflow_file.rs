@@ -1819,7 +1819,8 @@ mod command_lines {
                   commands:
                     - {run: "cargo test", gate: pass}
                     - {run: "cargo clippy", gate: no_new_failures}
-                  attempts: 2 # of what fails; what comes and goes is flaky
+                  timeout: 1h # of one check
+                  attempts: 2 # of a check with new failures only; what comes and goes is flaky
                   baseline: gate # what fails before the work begins is known, and no test may vanish
                 convergence:
                   enabled: true

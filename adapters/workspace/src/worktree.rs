@@ -190,6 +190,23 @@ pub fn borrow_commit(workspace: &Path, root: &Path, commit: &str) -> Result<Path
     Ok(workspace_in(root, workspace, &toplevel))
 }
 
+/// Returns whether a checkout has ignored files.
+///
+/// # Errors
+///
+/// Git cannot be run, or does not read the checkout.
+pub fn has_ignored(workspace: &Path) -> io::Result<bool> {
+    let Some(facts) = branch::facts(workspace)? else { return Ok(false) };
+    let ignored = ignored_paths(&facts.toplevel)?;
+    Ok(ignored.split(|byte| *byte == 0).any(|path| !path.is_empty()))
+}
+
+/// Returns the ignored files and folders of a checkout, as git lists them: a folder ends in a slash, a path in a zero byte.
+fn ignored_paths(first: &Path) -> io::Result<Vec<u8>> {
+    const LIST: [&str; 6] = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
+    output_or_error(git_on_files(first, &LIST)?).map_err(io::Error::other)
+}
+
 /// Returns the folders that have content in the checkout of `workspace` and none in the one at `root`, as paths from
 /// there: submodules, folders that a link leads to, and ignored repositories. Other ignored files are usually created
 /// again by tools.
@@ -207,11 +224,7 @@ pub fn unfilled(workspace: &Path, root: &Path) -> io::Result<Vec<String>> {
         let path = entry.iter().position(|byte| *byte == b'\t').map(|tab| &entry[tab + 1..]);
         path.filter(|_| is_led)
     });
-    let ignored = git_on_files(
-        first,
-        &["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"],
-    )?;
-    let ignored = output_or_error(ignored).map_err(io::Error::other)?;
+    let ignored = ignored_paths(first)?;
     let ignored = ignored.split(|byte| *byte == 0).filter_map(|entry| entry.strip_suffix(b"/"));
     let repositories = ignored.flat_map(|folder| repositories_in(first, &as_path(folder)));
     let paths = led_elsewhere.map(|path| as_path(path).into_owned()).chain(repositories);

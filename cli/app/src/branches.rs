@@ -203,11 +203,7 @@ pub fn required_option(workspace: &Path) -> &'static str {
     let protected = ProtectedBranches::resolve(None, listed.as_deref());
     let on = branch::facts(workspace).ok().flatten().and_then(|facts| facts.branch);
     let is_free = on.is_none_or(|on| branch::protected_match(&on, &protected.patterns).is_none());
-    if is_free || env_vars::flag("ALLOW_PROTECTED_BRANCH").unwrap_or_default() {
-        ""
-    } else {
-        " --allow-protected-branch"
-    }
+    if is_free || env_vars::flag("ALLOW_PROTECTED_BRANCH").unwrap_or_default() { "" } else { " --worktree" }
 }
 
 fn check_can_start(now: &GitFacts, rules: &BranchRules, branches: &BranchCheck) -> Result<()> {
@@ -223,7 +219,7 @@ fn check_can_start(now: &GitFacts, rules: &BranchRules, branches: &BranchCheck) 
         Some(pattern) if !rules.create_branch && !branches.allow_protected => Err(AppError::usage(format!(
             "the workspace is on branch {on}, which is protected (pattern {pattern})"
         ))
-        .hint("git switch -c my-work    or run with --allow-protected-branch")),
+        .hint("run it with --worktree    or here: git switch -c my-work, or --allow-protected-branch")),
         _ => Ok(()),
     }
 }

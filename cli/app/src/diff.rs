@@ -77,6 +77,21 @@ pub enum DiffContent {
     Counts(Vec<(ChangeKind, ChangedFile)>),
 }
 
+impl DiffRequest {
+    /// Returns the same with a run in its place, where it begins with an iteration of the last run.
+    fn with_run(&self) -> Result<Self> {
+        let is_run = self.from.as_deref().is_some_and(|from| Revision::parse(from).is_err());
+        let (from, to) = if is_run { (self.from.as_deref(), None) } else { (None, self.from.as_deref()) };
+        let (run, from) = run_revision::run_and_iteration(&self.run, from)?;
+        Ok(if run == self.run {
+            self.clone()
+        } else {
+            let (from, to) = (from.map(str::to_owned), to.map(str::to_owned));
+            Self { run: run.to_owned(), from, to, ..self.clone() }
+        })
+    }
+}
+
 /// So many files are named in a command.
 const NAMED_MAX: usize = 20;
 
@@ -119,6 +134,7 @@ impl<'a> Sides<'a> {
 ///
 /// There is no such run or moment, or a snapshot of it is gone.
 pub fn diff(project: &ProjectRuns, request: &DiffRequest) -> Result<RunDiff> {
+    let request = &request.with_run()?;
     if let (Some(other), None) = (&request.from, &request.to)
         && Revision::parse(other).is_err()
     {

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use unstuck_core::id::Millis;
-use unstuck_core::workflow::{Baseline, Capability, ConvergencePolicy, Session, Worker, Workflow};
+use unstuck_core::workflow::{Baseline, CI_FILES, Capability, ConvergencePolicy, Session, Worker, Workflow};
 use unstuck_workers::Clients;
 use unstuck_workflow::test_command::{self, TestCommand};
 use unstuck_workflow::workflow_file::{self, QuickOptions};
 
 use crate::client_source::ClientSources;
 use crate::error::{AppError, Result};
-use crate::lints::CI_FILES;
 use crate::person::Person;
 use crate::{project_location, workers};
 
@@ -45,6 +44,8 @@ pub struct Goal {
     pub baseline: Option<Baseline>,
     /// How often a failing check is run; `None` for the default.
     pub observations: Option<u32>,
+    /// Most time of a check; `None` for the default.
+    pub check_timeout: Option<Millis>,
     /// Most iterations; `None` for the default.
     pub iterations: Option<u32>,
     /// Most time; `None` for the default.
@@ -64,6 +65,8 @@ pub struct ScopeOptions {
     pub max_files: Option<u32>,
     /// Most lines added and removed.
     pub max_lines: Option<u32>,
+    /// The files of tests that fail before the work may change.
+    pub allow_test_edits: bool,
     /// Changes outside of the scope are reverted once the loop gets nowhere.
     pub revert_out_of_scope: bool,
     /// The worker that is asked for a diagnosis: a client or a command line.
@@ -93,6 +96,8 @@ impl Goal {
             observations: self.observations,
             reports: self.reports.clone(),
             scope: self.policy(workspace, &known)?,
+            allow_test_edits: self.scope.allow_test_edits,
+            check_timeout: self.check_timeout,
             judge: judge.map(|worker| Worker {
                 capabilities: vec![Capability::Read, Capability::RunTests],
                 ..worker

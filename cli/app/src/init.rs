@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_files::output_file::{self, Existing};
-use unstuck_workflow::registry::starter;
+use unstuck_workflow::registry::{starter, workflow_file};
 use unstuck_workflow::test_command;
 use unstuck_workspace::branch;
 
@@ -15,7 +15,7 @@ use crate::workers;
 pub struct Starter {
     /// The names of the files, the workflow last.
     pub files: Vec<String>,
-    /// The validators: the name and the command of each.
+    /// The validators, or the check: the name and the command of each.
     pub validators: Vec<(String, String)>,
     /// Commands that test the project, too, and were not taken.
     pub others: Vec<String>,
@@ -30,12 +30,26 @@ impl Starter {
     }
 }
 
-/// Writes a workflow with validators and prompts. `with` is the worker; `None` for the first client that is installed.
+/// The files that are wanted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InitRequest<'a> {
+    /// The goal.
+    pub goal: &'a str,
+    /// The worker; `None` for the first client that is installed.
+    pub with: Option<&'a str>,
+    /// Validators and prompts are written, too.
+    pub registry: bool,
+    /// Files that exist are overwritten.
+    pub force: bool,
+}
+
+/// Writes a workflow, perhaps with validators and prompts.
 ///
 /// # Errors
 ///
 /// A file exists already and `force` is not given, or cannot be written. Nothing is written then.
-pub fn init(root: &Path, goal: &str, with: Option<&str>, force: bool) -> Result<Starter> {
+pub fn init(root: &Path, request: &InitRequest<'_>) -> Result<Starter> {
+    let InitRequest { goal, with, force, .. } = *request;
     if goal.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')) {
         return Err(AppError::usage("the goal has a control character, which no workflow file can hold")
             .hint("nothing was written; take it out"));
@@ -44,7 +58,19 @@ pub fn init(root: &Path, goal: &str, with: Option<&str>, force: bool) -> Result<
     let first =
         || workers::first_installed(&known).map_or("claude", |client| client.name.as_str()).to_owned();
     let with = with.map_or_else(first, str::to_owned);
-    let (files, found) = starter(root, &with, known.contains_key(&with), goal);
+    let is_client = known.contains_key(&with);
+    let mut tests = test_command::detect(root).into_iter();
+    let (files, found) = if request.registry {
+        tests.next();
+        starter(root, &with, is_client, goal)
+    } else {
+        let check = tests.next().map(|test| test.command);
+        let text = workflow_file(&with, is_client, goal, check.as_deref());
+        (
+            vec![("unstuck.yaml".to_owned(), text)],
+            check.map(|check| ("check".to_owned(), check)).into_iter().collect(),
+        )
+    };
     let there: Vec<&str> =
         files.iter().filter(|(name, _)| root.join(name).is_file()).map(|(name, _)| name.as_str()).collect();
     if !there.is_empty() && !force && !there.iter().any(|name| root.join(name).is_symlink()) {
@@ -55,7 +81,7 @@ pub fn init(root: &Path, goal: &str, with: Option<&str>, force: bool) -> Result<
     let texts = files.iter().rev().map(|(name, text)| (PathBuf::from(name), text.clone().into_bytes()));
     let existing = if force { Existing::Replace } else { Existing::Keep };
     output_file::write_below(root, &texts.collect::<Vec<_>>(), existing).map_err(not_written)?;
-    let others = test_command::detect(root).into_iter().skip(1).map(|test| test.to_string()).collect();
+    let others = tests.map(|test| test.to_string()).collect();
     let asks_for_clean = found.iter().any(|(name, _)| name == "git-clean");
     Ok(Starter {
         files: files.into_iter().rev().map(|(name, _)| name).collect(),

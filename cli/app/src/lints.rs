@@ -4,30 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use unstuck_core::judge::scope::PathPatterns;
-use unstuck_core::workflow::{CheckMethod, Gate, Workflow};
-
-/// Where services of continuous integration look for what they are to do.
-pub const CI_FILES: [&str; 19] = [
-    "**/Jenkinsfile",
-    ".azure-pipelines",
-    ".buildkite",
-    ".circleci",
-    ".cirrus.*",
-    ".drone.*",
-    ".forgejo/workflows",
-    ".gitea/workflows",
-    ".github/actions",
-    ".github/workflows",
-    ".gitlab-ci.yml",
-    ".semaphore",
-    ".teamcity",
-    ".travis.yml",
-    ".woodpecker",
-    ".woodpecker.*",
-    "azure-pipelines.*",
-    "bitbucket-pipelines.yml",
-    "{.,}appveyor.yml",
-];
+use unstuck_core::workflow::{CI_FILES, CheckMethod, Gate, Workflow};
 
 /// Warns of checks whose exit code says nothing of what they find.
 pub fn hidden_exit_codes(workflow: &Workflow) -> Vec<String> {

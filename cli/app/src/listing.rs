@@ -121,7 +121,7 @@ pub enum Examined {
 /// Finds out the state of a run.
 pub type Examine<'a> = &'a (dyn Fn(&RunId) -> Examined + Sync);
 
-/// The runs of a project, those that need a person first.
+/// The runs of a project: those at work, then those that need a person, then the newest.
 pub struct RunList<'a> {
     runs: &'a Runs,
     examine: Examine<'a>,
@@ -414,7 +414,7 @@ fn without(total: Total, row: &Summary) -> Total {
 
 impl Key {
     fn from_row(row: &Summary) -> Self {
-        Self { standing: row.standing as u32, end: 0, started_at: row.started_at }
+        Self { standing: row.standing.rank(), end: 0, started_at: row.started_at }
     }
 
     fn read(bytes: &[u8]) -> Self {
@@ -589,7 +589,7 @@ impl<'a> RunList<'a> {
             .live
             .iter()
             .enumerate()
-            .map(|(at, row)| keys.partition_point(|key| key.standing < row.standing as u32) + at)
+            .map(|(at, row)| keys.partition_point(|key| key.standing < row.standing.rank()) + at)
             .collect();
         let all = keys.len() + live.len();
         let (start, end) = (places.start.min(all), places.end.min(all));
@@ -761,8 +761,8 @@ mod tests {
         place.check(&["d1", "b1", "a1"], &[]);
         // A run at work is examined each time, and once more when it has ended.
         place.set("a1", Status::Running, 1);
-        place.check(&["d1", "a1", "b1"], &["a1"]);
-        place.check(&["d1", "a1", "b1"], &["a1"]);
+        place.check(&["a1", "d1", "b1"], &["a1"]);
+        place.check(&["a1", "d1", "b1"], &["a1"]);
         place.state.lock().unwrap().insert("a1".to_owned(), summary("a1", Status::Blocked, 1));
         place.check(&["d1", "a1", "b1"], &["a1"]);
         place.check(&["d1", "a1", "b1"], &[]);
@@ -775,10 +775,10 @@ mod tests {
         let page = RunList::open(&place.runs, &examine)
             .and_then(|mut listing| listing.page(0..9))
             .expect("it can be read");
-        assert_eq!(page.iter().map(|row| row.run.as_str()).collect::<Vec<_>>(), ["b1", "d1", "a1"]);
-        place.check(&["b1", "d1", "a1"], &[]);
+        assert_eq!(page.iter().map(|row| row.run.as_str()).collect::<Vec<_>>(), ["d1", "a1", "b1"]);
+        place.check(&["d1", "a1", "b1"], &[]);
         fs::remove_dir(place.runs.path_of(&"d1".into())).expect("it is empty");
-        place.check(&["b1", "a1"], &[]);
+        place.check(&["a1", "b1"], &[]);
     }
 
     #[test]

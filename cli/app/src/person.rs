@@ -8,6 +8,6 @@ pub trait Person: Send + Sync {
     /// Shows a line as it is.
     fn tell(&self, line: &str);
 
-    /// Asks a question about a statement; `None` if no person can be asked.
+    /// Asks a question about a statement, which may be empty; `None` if no person can be asked.
     fn agrees(&self, statement: &str, question: &str) -> Option<bool>;
 }

@@ -14,6 +14,31 @@ pub fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// Returns the run that is meant, and its iteration: a number of at most three digits is an iteration of the last run.
+///
+/// # Errors
+///
+/// A run is named by fewer than four characters: a slip of a finger would mean another run.
+pub fn run_and_iteration<'t>(run: &'t str, iteration: Option<&'t str>) -> Result<(&'t str, Option<&'t str>)> {
+    const RUN_MIN: usize = 4;
+    let is_number = is_iteration(run);
+    let id = split(run).0;
+    match iteration {
+        None if is_number => Ok(("@last", Some(run))),
+        _ if id.starts_with('@') || id.len() >= RUN_MIN => Ok((run, iteration)),
+        _ => Err(AppError::usage(format!(
+            "{run} is too short for a run: at least {RUN_MIN} characters of its id"
+        ))
+        .hint("unstuck runs")),
+    }
+}
+
+/// Says whether a text is the number of an iteration, and not a run.
+fn is_iteration(text: &str) -> bool {
+    let number = text.trim_start_matches('#');
+    (1..=3).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A moment of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revision {
@@ -42,6 +67,14 @@ impl Revision {
                 AppError::usage(format!("@{text} is no event: use its number, @first, @last or @now"))
                     .hint("unstuck events @last")
             }),
+        }
+    }
+
+    /// Reads the number of an iteration: `3` or `#3`.
+    pub fn iteration(text: &str) -> Result<Iteration> {
+        match Self::parse(text)? {
+            Self::Iteration(iteration) => Ok(iteration),
+            _ => Err(AppError::usage(format!("{text} is no iteration: use its number")).hint("unstuck show")),
         }
     }
 

@@ -18,8 +18,10 @@ use unstuck_workspace::worktree::{self, CheckoutPart, Worktree};
 
 use crate::branches::{self, BranchCheck};
 use crate::drive::{Drive, DriveSettings, DriveStart, Terms};
+use crate::dry_run::DryRun;
 use crate::error::{AppError, Result};
 use crate::goal::Goal;
+use crate::goal_text::{Asked, GoalSource};
 use crate::person::Person;
 use crate::project::ProjectRuns;
 use crate::project_location::ProjectLocation;
@@ -30,7 +32,9 @@ use crate::{access, file_suggestions, lints, listing, missing_programs, prefligh
 /// A request for a new run.
 #[derive(Clone, Debug, Default)]
 pub struct RunRequest {
-    /// The goal with its options; or the text of the goal is the path of a workflow file.
+    /// Where the workflow or the goal comes from.
+    pub source: GoalSource,
+    /// The options of a goal. Its text comes from `source`.
     pub goal: Goal,
     /// The name of an option that was given and that does not go with a workflow file.
     pub for_goals: Option<&'static str>,
@@ -110,6 +114,23 @@ pub fn prepare(
     Ok(prepared)
 }
 
+/// Plans a new run: nothing is started or recorded.
+///
+/// # Errors
+///
+/// As [`prepare`], but for the permissions of clients, which are not asked about.
+pub fn plan(
+    place: &ProjectLocation,
+    request: &RunRequest,
+    terms: &Terms,
+    person: &dyn Person,
+) -> Result<DryRun> {
+    let workspace = place.directory()?;
+    let mut started = request.started(&workspace, terms, person)?;
+    request.warn_of_paths(&mut started, &workspace, ProjectRuns::locate(place)?.as_ref());
+    Ok(DryRun::from_start(started))
+}
+
 /// Looks at the branch and at the other runs.
 pub(crate) fn to_prepared_run(runs: Option<Runs>, started: RunStarted, terms: &Terms) -> Result<PreparedRun> {
     let rules = started.workflow_file.is_some().then_some(&started.workflow.branch);
@@ -169,22 +190,22 @@ impl PreparedRun {
 
 impl RunRequest {
     fn started(&self, workspace: &Path, terms: &Terms, person: &dyn Person) -> Result<RunStarted> {
-        let what = &self.goal.text;
-        if what.trim().is_empty() {
-            return Err(AppError::usage("the goal is empty").hint(
-                "unstuck run FILE    or: unstuck run \"the goal\" --check \"cargo test\" --with 'sh ./agent.sh'",
-            ));
-        }
-        let is_file = workspace.join(what).is_file() || looks_like_file(workspace, what);
-        let mut started = match self.for_goals {
-            Some(option) if is_file => {
+        let mut started = match (self.source.read(workspace)?, self.for_goals) {
+            (Asked::Workflow(file), Some(option)) => {
+                let what = file.display();
                 return Err(AppError::usage(format!(
                     "{what} is a workflow file, which says itself what {option} would say"
                 ))
                 .hint(format!("unstuck run {what}    or give the goal in words")));
             }
-            None if is_file || !what.contains(char::is_whitespace) => self.of_file(workspace)?,
-            _ => of_workflow(workspace, self.goal.workflow(workspace, person)?),
+            (Asked::Workflow(file), None) => self.of_file(&file, workspace)?,
+            (Asked::Goal(text), None) if !text.contains(char::is_whitespace) => {
+                return Err(no_such_file(workspace, &text));
+            }
+            (Asked::Goal(text), _) => {
+                let goal = Goal { text, ..self.goal.clone() };
+                of_workflow(workspace, goal.workflow(workspace, person)?)
+            }
         };
         if let Some(timeout) = self.goal.timeout {
             started.workflow.timeout = timeout;
@@ -206,11 +227,10 @@ impl RunRequest {
         Ok(started)
     }
 
-    fn of_file(&self, workspace: &Path) -> Result<RunStarted> {
-        let named = Path::new(&self.goal.text);
+    fn of_file(&self, named: &Path, workspace: &Path) -> Result<RunStarted> {
         let file = workspace.join(named);
         if !file.exists() {
-            return Err(no_such_file(workspace, &self.goal.text));
+            return Err(workflows::missing(named, workspace, "run"));
         }
         let loaded = self.reading.load(named, workspace)?;
         Ok(RunStarted {
@@ -349,18 +369,7 @@ fn of_workflow(workspace: &Path, workflow: Workflow) -> RunStarted {
     }
 }
 
-fn looks_like_file(workspace: &Path, what: &str) -> bool {
-    is_yaml(what) && (!what.contains(' ') || workspace.join(what).exists())
-}
-
-fn is_yaml(what: &str) -> bool {
-    Path::new(what).extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
-}
-
 fn no_such_file(workspace: &Path, what: &str) -> AppError {
-    if is_yaml(what) && !what.contains(' ') {
-        return workflows::missing(Path::new(what), workspace, "run");
-    }
     let hint = format!("for a goal in words name a worker: unstuck run {what:?} --with 'sh ./agent.sh'");
     file_suggestions::not_found(Path::new(what), &workspace.join(what), "run", hint)
 }

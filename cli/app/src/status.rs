@@ -6,8 +6,8 @@ use unstuck_replay::RunSummary;
 
 use crate::text;
 
-/// The status of a run. Those that need a person sort first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// The status of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
     /// Its log is of a newer version, or cannot be opened.
     Unreadable,
@@ -28,6 +28,18 @@ pub enum Status {
 }
 
 impl Status {
+    /// Returns the place of a run in a list, where runs of the same rank follow each other from the newest on: runs at work
+    /// first, then those that need a person, then all others.
+    pub fn rank(self) -> u32 {
+        match self {
+            Self::Running => 0,
+            Self::Waiting => 1,
+            Self::Blocked => 2,
+            Self::Damaged | Self::Unreadable => 3,
+            Self::Interrupted | Self::Short | Self::Complete => 4,
+        }
+    }
+
     /// Returns how a run stands of which a whole log tells this, and on which a supervisor works or not.
     pub fn from_story(story: &RunSummary, is_live: bool) -> Self {
         match story.outcome {

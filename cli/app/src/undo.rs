@@ -8,7 +8,7 @@ use unstuck_core::event::{Fact, Observation, SnapshotMoment};
 use unstuck_core::id::Seq;
 use unstuck_core::snapshot::{Snapshot, single_line};
 use unstuck_replay::snapshots::{SnapshotRef, gaps};
-use unstuck_runner::open::{UndoConsent, UndoOrder};
+use unstuck_runner::open::{LifecycleError, UndoConsent, UndoOrder};
 use unstuck_runner::workspace_link::recreate_folder_command;
 use unstuck_workspace::snapshot::{Exclusion, Git};
 
@@ -36,8 +36,10 @@ pub struct UndoRequest {
     pub git: bool,
     /// Changes of others than the run go back, too.
     pub all: bool,
-    /// Another repository or branch in the workspace is accepted.
+    /// No question is asked, and another repository or branch in the workspace is accepted.
     pub yes: bool,
+    /// Only the plan is shown.
+    pub dry_run: bool,
 }
 
 /// An undo that is about to begin.
@@ -78,7 +80,8 @@ pub struct UndoOutcome {
     pub unrecorded: Option<AppError>,
 }
 
-/// Puts the files of a run back. `preview` gets the plan before anything is changed. Returns `None` if the moment is now.
+/// Puts the files of a run back. `preview` gets the plan before anything is changed. Returns `None` if the moment is
+/// now, or only the plan was wanted.
 ///
 /// # Errors
 ///
@@ -89,16 +92,13 @@ pub fn undo(
     preview: &mut dyn FnMut(Preview<'_>),
     person: &dyn Person,
 ) -> Result<Option<UndoOutcome>> {
-    let (run, event) = run_revision::split(&request.run);
-    let found = project.find(run).map_err(|error| match &request.iteration {
-        None if is_iteration(&request.run) => error
-            .hint(format!("if an iteration of the last run is meant: unstuck undo @last {}", request.run)),
-        _ => error,
-    })?;
+    let (run, iteration) = run_revision::run_and_iteration(&request.run, request.iteration.as_deref())?;
+    let (run, event) = run_revision::split(run);
+    let found = project.find(run)?;
     let log = access::reconcile_log(project, &found);
     let events = found.known_events()?;
     let past = RecordedSnapshots::new(found.short(), &events, request.step.as_deref())?;
-    let moment = match (event, &request.iteration) {
+    let moment = match (event, iteration) {
         (Some(event), _) => Revision::of_event(event)?,
         (None, Some(iteration)) => Revision::parse(iteration)?,
         (None, None) => past.newest()?,
@@ -128,12 +128,18 @@ pub fn undo(
     let mut refused = None;
     let agree = |planned: &UndoPlan| {
         preview(Preview { moment: &moment, planned });
+        if request.dry_run {
+            return None;
+        }
         let asked = ask_consent(planned, workspace, &again, request, person);
         asked.map_err(|error| refused = Some(error)).ok()
     };
     let undone = access::read_only_environment(project.runs()).undo(log, &order, agree);
     if let Some(refused) = refused {
         return Err(refused);
+    }
+    if request.dry_run && matches!(undone, Err(LifecycleError::Declined)) {
+        return Ok(None);
     }
     let done = undone.map_err(|error| into_app_error(&error, found.short(), Some(project.runs())))?;
     let snapshots = found.started(&events).and_then(|started| access::snapshots(project.runs(), &started));
@@ -195,8 +201,15 @@ fn ask_consent(
     request: &UndoRequest,
     person: &dyn Person,
 ) -> Result<UndoConsent> {
-    let Some(why) = planned.elsewhere.as_ref().filter(|_| !request.yes) else {
+    if request.yes {
         return Ok(UndoConsent::NotNeeded);
+    }
+    let Some(why) = planned.elsewhere.as_ref() else {
+        return match person.agrees("", "Undo this?") {
+            Some(true) => Ok(UndoConsent::Given),
+            Some(false) => Err(AppError::usage("nothing was changed").hint(format!("{again} --yes"))),
+            None => Ok(UndoConsent::NotNeeded),
+        };
     };
     let statement = format!("{} is not what the run left: {}", paths::display(workspace), single_line(why));
     match person.agrees(&format!("{statement}."), "Undo the run there all the same?") {
@@ -228,12 +241,6 @@ fn repository_differences(is: &Snapshot, was: &Snapshot, planned: &UndoPlan) -> 
 fn unreadable(of: &Snapshot) -> BTreeSet<String> {
     let left = of.left_out.iter().filter(|left| left.reason == Exclusion::UNREADABLE);
     left.flat_map(|left| left.examples.clone()).collect()
-}
-
-/// Says whether a text looks like the number of an iteration, and not like a run.
-fn is_iteration(text: &str) -> bool {
-    let number = text.trim_start_matches('#');
-    (1..=3).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns the event before the last undo of a run if that undo was cut short: it was killed, or its end could not be

@@ -9,12 +9,12 @@ use unstuck_core::diffstat::{ChangedFile, Diffstat};
 
 use crate::args::GlobalArgs;
 use crate::error::Result;
-use crate::{completion_values, exit, invocation, progress};
+use crate::{completion_values, exit, format, invocation, progress};
 
 /// Arguments of `unstuck diff`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The run.
+    /// The run, or an iteration of the last run, such as 3.
     #[arg(default_value = "@last", add = ArgValueCompleter::new(completion_values::complete_run))]
     run: String,
     /// An iteration, @ and an event (@first, @last, @now), or another run; without it the whole run.
@@ -65,11 +65,32 @@ pub fn diff(global: &GlobalArgs, args: &Args) -> Result {
         eprintln!("no difference");
     }
     match &difference.content {
+        DiffContent::Text(text) if format::colors_wanted() => print!("{}", colored(text)),
         DiffContent::Text(text) => crate::output::print_exactly(text),
         DiffContent::Names(changes) => list(changes, args.json),
         DiffContent::Counts(counted) => count(counted),
     }
     Ok(exit::OK)
+}
+
+/// Returns a difference in the colors that git gives it. The lines of a file begin only behind its first `@@`.
+fn colored(text: &[u8]) -> String {
+    let (mut colored, mut in_lines) = (String::new(), false);
+    for line in String::from_utf8_lossy(text).split_inclusive('\n') {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        in_lines = (in_lines || line.starts_with("@@")) && !line.starts_with("diff ");
+        let style = match line.chars().next() {
+            Some('@') if in_lines => "36",
+            Some('+') if in_lines => "32",
+            Some('-') if in_lines => "31",
+            Some(_) if !in_lines => "1",
+            _ => "",
+        };
+        let line = if style.is_empty() { line.to_owned() } else { format::styled(line, style) };
+        colored.push_str(&line);
+        colored.push_str(end);
+    }
+    colored
 }
 
 /// Prints the lines of each file, and the kind of change where no line changed.

@@ -1,6 +1,7 @@
-//! `unstuck init`: a workflow with validators and prompts that follow from the files of the project.
+//! `unstuck init`: a workflow for the project, perhaps with validators and prompts.
 
 use unstuck_app::branches;
+use unstuck_app::init::InitRequest;
 
 use crate::args::{self, GlobalArgs};
 use crate::error::Result;
@@ -16,6 +17,9 @@ pub struct Args {
     /// [default: the first client that is installed].
     #[arg(long, value_name = "WORKER", value_parser = args::non_blank)]
     with: Option<String>,
+    /// Also write a steps registry: validators, and a prompt for each of their failures.
+    #[arg(long)]
+    registry: bool,
     /// Overwrite existing files.
     #[arg(long)]
     force: bool,
@@ -24,7 +28,13 @@ pub struct Args {
 /// Writes the files and says what to do next.
 pub fn init(global: &GlobalArgs, args: &Args) -> Result {
     let root = global.place().directory()?;
-    let starter = unstuck_app::init::init(&root, &args.goal, args.with.as_deref(), args.force)?;
+    let request = InitRequest {
+        goal: &args.goal,
+        with: args.with.as_deref(),
+        registry: args.registry,
+        force: args.force,
+    };
+    let starter = unstuck_app::init::init(&root, &request)?;
     for name in &starter.files {
         println!("wrote {name}");
     }
@@ -32,16 +42,16 @@ pub fn init(global: &GlobalArgs, args: &Args) -> Result {
     for (name, command) in &starter.validators {
         println!("  {name:<13} {command}");
     }
-    if !starter.has("tests-pass") {
-        eprintln!(
-            "warning: no file of the project says how it is tested, so nothing will test the work: add a validator that \
-             does to .agent/work/steps_registry.json, and to the conditions of complete.work"
-        );
+    let place = match args.registry {
+        true => ".agent/work/steps_registry.json, and to the conditions of complete.work",
+        false => "completion_check in unstuck.yaml",
+    };
+    if !starter.has("tests-pass") && !starter.has("check") {
+        eprintln!("warning: no file of the project says how it is tested: add the command to {place}");
     }
     if !starter.others.is_empty() {
         eprintln!(
-            "note: not taken: {}; where the work has to pass them too, add validators to .agent/work/steps_registry.json, \
-             and to the conditions of complete.work",
+            "note: not taken: {}; if the work has to pass them too, add them to {place}",
             starter.others.join(", ")
         );
     }
@@ -52,7 +62,8 @@ pub fn init(global: &GlobalArgs, args: &Args) -> Result {
         );
     }
     println!("\nnext:");
-    let probe = starter.validators.first().map(|(name, _)| format!("unstuck debug validator {name}"));
+    let first = starter.validators.first().filter(|_| args.registry);
+    let probe = first.map(|(name, _)| format!("unstuck debug validator {name}"));
     let add = starter.has("git-clean").then(|| "git add unstuck.yaml .agent".to_owned());
     let next = [
         (probe, "try one alone"),

@@ -15,6 +15,7 @@ mod fork;
 mod gc;
 mod import;
 mod init;
+mod logs;
 mod man;
 mod reap;
 mod replay;
@@ -28,6 +29,7 @@ mod stop;
 mod undo;
 mod verdict;
 mod verify;
+mod wait;
 mod why;
 mod workers;
 
@@ -42,7 +44,7 @@ use crate::error::{AppError, Result};
 /// and stops with a reason. Everything it sees and decides is an event in a log, so that any run can be
 /// resumed, replayed and explained.
 ///
-/// Without a command, the recent runs are listed; those that need a person come first.
+/// Without a command, the recent runs are listed: those at work first, then those that need a person.
 #[derive(Debug, Parser)]
 #[command(name = "unstuck", version, max_term_width = 100)]
 #[command(
@@ -72,17 +74,20 @@ impl Args {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Write a workflow, validators and prompts for this project.
+    /// Write a workflow file for this project.
     Init(init::Args),
     /// Run a workflow file or a goal.
     Run(Box<run::Args>),
-    /// List runs; those that need a person come first.
-    #[command(visible_alias = "status", aliases = ["list", "ls"])]
+    /// List runs: those at work first, then those that need a person.
+    #[command(visible_alias = "status", aliases = ["list", "ls", "ps"])]
     Runs(runs::Args),
     /// Show the steps, iterations and verdicts of a run.
     Show(show::Args),
     /// Report the failures of a run over time, also as HTML.
     Report(report::Args),
+    /// Print what the agent and the check said, of the whole run or of an iteration.
+    #[command(alias = "log")]
+    Logs(logs::Args),
     /// Print or follow the events of a run.
     Events(events::Args),
     /// Explain a decision of a run by its evidence.
@@ -92,12 +97,16 @@ pub enum Command {
     /// Check the log of a run for damage.
     Verify(verify::Args),
     /// Resume a run that crashed, was stopped or hit a limit.
+    #[command(alias = "continue")]
     Resume(resume::Args),
     /// Retry at once instead of waiting for a limit to end.
     #[command(alias = "kick")]
     Retry(retry::Args),
     /// Stop a running run, as Ctrl-C does; twice to stop at once.
+    #[command(aliases = ["cancel", "kill"])]
     Stop(stop::Args),
+    /// Wait for the end of a run, and exit with its status.
+    Wait(wait::Args),
     /// Answer a blocked run and resume it.
     Answer(answer::Args),
     /// Start a new run that shares the events of another up to one of them.
@@ -148,6 +157,7 @@ impl Command {
                 | Self::Fork(_)
                 | Self::Retry(_)
                 | Self::Stop(_)
+                | Self::Wait(_)
                 | Self::Answer(_)
                 | Self::Undo(_)
         )
@@ -173,7 +183,9 @@ pub fn run(args: Args) -> Result {
         Some(Command::Resume(args)) => resume::resume(&global, args),
         Some(Command::Fork(args)) => fork::fork(&global, args),
         Some(Command::Retry(args)) => retry::retry(&global, &args),
+        Some(Command::Logs(args)) => logs::logs(&global, &args),
         Some(Command::Stop(args)) => stop::stop(&global, &args),
+        Some(Command::Wait(args)) => wait::wait(&global, &args),
         Some(Command::Answer(args)) => answer::answer(&global, args),
         Some(Command::Doctor(args)) => doctor::doctor(&global, &args),
         Some(Command::Gc(args)) => gc::gc(&global, &args),
@@ -211,6 +223,12 @@ mod tests {
             ("list -n 3", "runs --limit 3"),
             ("ls --number 3", "runs --limit 3"),
             ("status", "runs"),
+            ("ps", "runs"),
+            ("cancel @last", "stop @last"),
+            ("continue @last", "resume @last"),
+            ("log -f", "logs -f"),
+            ("run x --test t --verify u -n 3", "run x --check t --check u --max-iterations 3"),
+            ("run x --timeout 5m --budget 5", "run x --max-time 5m --max-usd 5"),
             ("run x --claim", "run x --trust-worker"),
             ("run x --agent codex --judge claude", "run x --with codex --reviewer claude"),
             ("run x --worker codex", "run x --with codex"),

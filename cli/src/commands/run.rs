@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use unstuck_app::dry_run::DryRun;
 use unstuck_app::goal::Goal;
+use unstuck_app::goal_text::GoalSource;
 use unstuck_app::person::Person as _;
 use unstuck_app::start::{self, PreparedRun, RunRequest};
 use unstuck_app::workflows::WorkflowReadOptions;
@@ -14,10 +16,10 @@ use unstuck_replay::RunSummary;
 use super::detach;
 use crate::args::{self, GlobalArgs};
 use crate::error::Result;
-use crate::progress::{self, OutputMode};
+use crate::progress;
 use crate::run_driver::{self, DisplayState, DriveOptions};
 use crate::terminal::Terminal;
-use crate::{format, invocation};
+use crate::{exit, format, invocation};
 
 mod scope;
 
@@ -28,17 +30,24 @@ use scope::{BaselineArg, ScopeArgs};
 #[command(after_help = "Examples:\n  unstuck run examples/fix-the-bug.yaml\n  \
     unstuck run \"make the tests pass\" --check \"cargo test\"\n  \
     unstuck run \"make the tests pass\" --with claude,opencode --reviewer claude --max-usd 5\n  \
-    unstuck run \"make the tests pass\" --with 'sh ./agent.sh' --save workflow.yaml")]
+    unstuck run \"make the tests pass\" --with 'sh ./agent.sh' --save workflow.yaml\n  \
+    unstuck run PROMPT.md --check \"npm test\"")]
 pub struct Args {
-    /// Workflow file, or the goal as text.
-    #[arg(value_name = "FILE|GOAL")]
-    what: String,
+    /// Workflow file, text file with the goal, the goal itself, or - for standard input.
+    #[arg(value_name = "FILE|GOAL", required_unless_present_any = ["file", "edit"])]
+    what: Vec<String>,
+    /// Read the goal from a file.
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["what", "edit"])]
+    file: Option<PathBuf>,
+    /// Write the goal in your editor.
+    #[arg(short, long)]
+    edit: bool,
     /// Worker: a client such as claude, several separated by commas as fallbacks, or a command line that reads a prompt
     /// on standard input and prints its answer [default: the first installed client].
     #[arg(long, aliases = ["worker", "agent"], value_name = "WORKER", value_parser = args::non_blank)]
     with: Option<String>,
     /// Command that must succeed [default: the tests of the project] (can be repeated).
-    #[arg(long = "check", value_name = "COMMAND", value_parser = args::non_blank)]
+    #[arg(long = "check", aliases = ["test", "verify"], value_name = "COMMAND", value_parser = args::non_blank)]
     checks: Vec<String>,
     /// Command that must not show new failures compared with the baseline (can be repeated).
     #[arg(long = "no-new-failures", alias = "no-worse", value_name = "COMMAND", value_parser = args::non_blank)]
@@ -78,14 +87,17 @@ pub struct Args {
     /// Run the checks before the first iteration: off, report (to show failures), or gate (also to detect removed tests) [default: gate].
     #[arg(long, value_name = "MODE", value_enum)]
     baseline: Option<BaselineArg>,
-    /// Runs of a failing check; a failure that is not in all of them is flaky and does not count [default: 2].
+    /// Runs of a check with new failures only; a failure that is not in all of them is flaky and does not count [default: 2].
     #[arg(long = "check-attempts", alias = "observations", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     observations: Option<u32>,
+    /// Maximum time of a check, of all its commands together [default: 1h].
+    #[arg(long, value_name = "DURATION")]
+    check_timeout: Option<Millis>,
     /// Maximum iterations of every loop [default: from the file, or 25].
-    #[arg(long = "max-iterations", alias = "iterations", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "max-iterations", short_alias = 'n', alias = "iterations", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     iterations: Option<u32>,
     /// Maximum time of the run, such as 90m [default: from the file, or 4h].
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, alias = "timeout", value_name = "DURATION")]
     max_time: Option<Millis>,
     /// Command to run after the run ends, except by Ctrl-C; it reads a JSON summary [default: from the file].
     #[arg(long, value_name = "COMMAND", value_parser = args::non_blank)]
@@ -96,6 +108,9 @@ pub struct Args {
     /// Run in the background; see `unstuck status` and `unstuck stop`.
     #[arg(short, long)]
     detach: bool,
+    /// Print the plan and the first prompt, and start nothing.
+    #[arg(long, conflicts_with_all = ["detach", "save"])]
+    dry_run: bool,
     /// Work in a separate git worktree on a new branch.
     #[arg(long)]
     worktree: bool,
@@ -130,6 +145,7 @@ impl Args {
             (self.save.is_some(), "--save"),
             (self.baseline.is_some(), "--baseline"),
             (self.observations.is_some(), "--check-attempts"),
+            (self.check_timeout.is_some(), "--check-timeout"),
         ];
         given.into_iter().chain(self.scope.given()).find_map(|(is_given, name)| is_given.then_some(name))
     }
@@ -138,8 +154,9 @@ impl Args {
     fn request(&self) -> RunRequest {
         let means = &self.means;
         RunRequest {
+            source: GoalSource { words: self.what.clone(), file: self.file.clone(), edit: self.edit },
             goal: Goal {
-                text: self.what.clone(),
+                text: String::new(),
                 with: self.with.clone(),
                 model: self.model.clone(),
                 checks: self.checks.clone(),
@@ -153,6 +170,7 @@ impl Args {
                 keep_session: self.keep_session,
                 baseline: self.baseline.map(Baseline::from),
                 observations: self.observations,
+                check_timeout: self.check_timeout,
                 iterations: self.iterations,
                 timeout: self.max_time,
                 scope: self.scope.scope(),
@@ -208,7 +226,7 @@ impl RoboppiCompat {
 #[derive(Clone, Debug, clap::Args)]
 struct BudgetArgs {
     /// Maximum cost of the run in US dollars, such as 5 or 2.50.
-    #[arg(long, value_name = "AMOUNT", value_parser = args::parse_usd)]
+    #[arg(long, aliases = ["budget", "max-cost"], value_name = "AMOUNT", value_parser = args::parse_usd)]
     max_usd: Option<u64>,
     /// Maximum tokens of the run, of all kinds together.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -254,13 +272,29 @@ pub fn run(global: &GlobalArgs, args: Args) -> Result {
             "note: {option} has no effect: there is one process, and it supervises all others"
         ));
     }
+    if args.dry_run {
+        return plan(&start::plan(&global.place(), &args.request(), &terms, &Terminal)?);
+    }
     args.driving.summary_can_be_written()?;
     let prepared = start::prepare(&global.place(), &args.request(), &terms, &Terminal)?;
     if args.detach {
         return detach::start(&prepared);
     }
-    let is_shown = args.driving.mode() == OutputMode::Plain;
+    let is_shown = args.driving.mode().has_lines();
     drive(&args.driving, prepared, is_shown)
+}
+
+/// Prints what a run would do.
+fn plan(planned: &DryRun) -> Result {
+    for warning in &planned.warnings {
+        eprintln!("warning: {warning}");
+    }
+    print!("{}", planned.plan);
+    if let Some((step, prompt)) = &planned.prompt {
+        println!("\nfirst prompt of {step} (what fails now is added when the check has run):\n");
+        println!("{}", prompt.trim_end());
+    }
+    Ok(exit::OK)
 }
 
 /// Drives a run. Clients are asked for their versions only where it `is_shown`.

@@ -1,4 +1,6 @@
-//! `unstuck` and `unstuck runs`: what ran, and what needs a person first.
+//! `unstuck` and `unstuck runs`: what runs, what needs a person, and what ran.
+
+use std::collections::BTreeMap;
 
 use unstuck_app::listing::{RunList, Summary, Total};
 use unstuck_app::overview;
@@ -30,7 +32,7 @@ pub struct Args {
 const LISTED: u32 = 50;
 
 /// How many runs the overview shows.
-const OVERVIEW: u32 = 10;
+const OVERVIEW: usize = 10;
 
 /// A run on the screen.
 struct Row {
@@ -44,8 +46,34 @@ struct Row {
 struct Page {
     rows: Vec<Row>,
     total: Total,
-    /// How many runs come after it, and the command that shows them.
-    more: Option<(usize, String)>,
+    /// How many runs come after it.
+    rest: usize,
+    /// The command that shows them.
+    more: String,
+}
+
+impl Page {
+    /// Leaves only what a person wants to see first: not a run that did not end well if a newer run in the same workspace took
+    /// its place.
+    fn fold(&mut self) {
+        let newest: BTreeMap<&str, Timestamp> = self
+            .rows
+            .iter()
+            .map(|row| (row.of.workspace.as_str(), row.of.started_at))
+            .fold(BTreeMap::new(), |mut newest, (workspace, at)| {
+                newest.entry(workspace).and_modify(|last| *last = at.max(*last)).or_insert(at);
+                newest
+            });
+        let is_superseded = |row: &Row| {
+            matches!(row.of.standing, Status::Interrupted | Status::Short)
+                && newest.get(row.of.workspace.as_str()).is_some_and(|last| *last > row.of.started_at)
+        };
+        let superseded: Vec<bool> = self.rows.iter().map(is_superseded).collect();
+        let mut superseded = superseded.into_iter();
+        self.rows.retain(|_| !superseded.next().unwrap_or(false));
+        self.rows.truncate(OVERVIEW);
+        self.rest = self.total.runs - self.rows.len();
+    }
 }
 
 impl Row {
@@ -68,12 +96,12 @@ impl Row {
 
 /// Prints the overview: the output of `unstuck` without a command.
 pub fn overview(global: &GlobalArgs, json: bool) -> Result {
-    let number = if json { LISTED } else { OVERVIEW };
-    let page = page(global, number, 1, format!("{UNSTUCK} runs"))?;
+    let mut page = page(global, LISTED, 1, format!("{UNSTUCK} runs"))?;
     if json {
         print_json(&page);
         return Ok(exit::OK);
     }
+    page.fold();
     if page.total.runs == 0 {
         nothing(global);
         println!(
@@ -137,14 +165,14 @@ fn page(global: &GlobalArgs, number: u32, page: u32, more: String) -> Result<Pag
     });
     let (rows, total) = (rows.collect(), listing.total());
     let rest = total.runs.saturating_sub(end);
-    Ok(Page { rows, total, more: (rest > 0).then_some((rest, more)) })
+    Ok(Page { rows, total, rest, more })
 }
 
 /// The runs of a page, each in a few lines, and the sums over all runs.
 fn table(page: &Page, now: Timestamp, width: usize) -> String {
     let mut lines: Vec<String> = page.rows.iter().flat_map(|row| lines(row, now, width)).collect();
-    if let Some((rest, command)) = &page.more {
-        lines.push(format::wrap(&format!("and {rest} more: {command}"), width, 2));
+    if page.rest > 0 {
+        lines.push(format::wrap(&format!("and {} more: {}", page.rest, page.more), width, 2));
     }
     let total = &page.total;
     if total.runs > 1 {
@@ -267,8 +295,8 @@ mod tests {
     fn table_of(rows: Vec<Row>, shown: usize, now: Timestamp, width: usize) -> String {
         let total = rows.iter().fold(Total::default(), |total, row| total.plus(&row.of));
         let rest = rows.len().saturating_sub(shown);
-        let more = (rest > 0).then(|| (rest, "unstuck runs --page 2".to_owned()));
-        table(&Page { rows: rows.into_iter().take(shown).collect(), total, more }, now, width)
+        let more = "unstuck runs --page 2".to_owned();
+        table(&Page { rows: rows.into_iter().take(shown).collect(), total, rest, more }, now, width)
     }
 
     fn check(rows: Vec<Row>, width: usize, expected: &Expect) {
@@ -343,6 +371,30 @@ mod tests {
             (row.of.standing, row.of.took, row.of.last_at) = (standing, Millis(2000), Timestamp(1000));
             assert_eq!(format::duration(row.took(Timestamp(11_000))), took, "{standing:?}");
         }
+    }
+
+    #[test]
+    fn runs_whose_place_a_newer_one_took_are_folded() {
+        let row = |short: &str, standing, started_at, workspace: &str| {
+            let mut row = night().remove(0);
+            row.short = short.to_owned();
+            (row.of.standing, row.of.started_at) = (standing, Timestamp(started_at));
+            row.of.workspace = workspace.to_owned();
+            row
+        };
+        let rows = vec![
+            row("runs", Status::Running, 9, "/w"),
+            row("asks", Status::Blocked, 2, "/w"),
+            row("left", Status::Interrupted, 7, "/w"),
+            row("done", Status::Complete, 6, "/w"),
+            row("stuck", Status::Short, 5, "/w"),
+            row("last", Status::Interrupted, 4, "/elsewhere"),
+        ];
+        let total = Total { runs: 8, ..Total::default() };
+        let mut page = Page { rows, total, rest: 2, more: String::new() };
+        page.fold();
+        let shown: Vec<&str> = page.rows.iter().map(|row| row.short.as_str()).collect();
+        assert_eq!((shown, page.rest), (vec!["runs", "asks", "done", "last"], 4));
     }
 
     #[test]

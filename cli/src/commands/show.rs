@@ -1,40 +1,47 @@
 //! `unstuck show`: a run on one screen.
 
+use clap_complete::engine::ArgValueCompleter;
 use unstuck_app::run_handle::RunHandle;
+use unstuck_app::run_revision::{self, Revision};
 use unstuck_core::diffstat::Diffstat;
 use unstuck_core::event::RunOutcome;
-use unstuck_core::id::{Millis, StepId, Timestamp};
+use unstuck_core::id::{Iteration, Millis, StepId, Timestamp};
 use unstuck_core::{Event, RunState};
 use unstuck_replay::{IterationSummary, RunSummary, StepSummary};
 
 use super::runs::{so_far, waiting};
 use crate::args::GlobalArgs;
-use crate::error::Result;
+use crate::error::{AppError, Result};
 use crate::invocation::UNSTUCK;
-use crate::run_args::RunArg;
-use crate::{exit, format, progress};
+use crate::{completion_values, exit, format, progress};
 
 /// Arguments of `unstuck show`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The run.
-    #[command(flatten)]
-    run: RunArg,
+    /// The run, or an iteration of the last run, such as 3.
+    #[arg(value_name = "RUN", default_value = "@last", add = ArgValueCompleter::new(completion_values::complete_run))]
+    run: String,
+    /// One iteration of it.
+    iteration: Option<String>,
     /// Print JSON.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "iteration")]
     json: bool,
 }
 
 /// Shows the run.
 pub fn show(global: &GlobalArgs, args: &Args) -> Result {
     let project = global.project()?;
-    let found = project.find(&args.run.run)?;
+    let (run, iteration) = run_revision::run_and_iteration(&args.run, args.iteration.as_deref())?;
+    let iteration = iteration.map(Revision::iteration).transpose()?;
+    let found = project.find(run)?;
     let (events, error) = found.valid_events()?;
     if events.is_empty() {
         return Err(error.map_or_else(|| found.no_first_event(), |error| found.unreadable(&error)));
     }
     let story = RunSummary::from_events(&events);
-    if args.json {
+    if let Some(iteration) = iteration {
+        print_iteration(&found, &story, iteration)?;
+    } else if args.json {
         crate::output::print_json(&progress::end_json(&story, found.is_live()));
     } else {
         let is_complete = story.outcome == Some(RunOutcome::Complete);
@@ -58,8 +65,8 @@ fn print(found: &RunHandle, story: &RunSummary, events: &[Event], changed: Optio
         format::wrap(&head, format::width(), 2).replacen(found.short(), &format::bold(found.short()), 1)
     );
     println!(
-        "started {} UTC · {}",
-        format::timestamp(story.started_at),
+        "started {} · {}",
+        format::timestamp_with_zone(story.started_at),
         format::count(story.last_seq.0, "event")
     );
     for step in &story.steps {
@@ -97,6 +104,38 @@ fn print(found: &RunHandle, story: &RunSummary, events: &[Event], changed: Optio
         ),
     }
     println!("more: {UNSTUCK} report {}", found.short());
+}
+
+/// Prints an iteration of each step that has it.
+fn print_iteration(found: &RunHandle, story: &RunSummary, number: Iteration) -> Result<()> {
+    let short = found.short();
+    let of_step =
+        |step: &StepSummary| step.iterations.iter().position(|iteration| iteration.iteration == number);
+    let with: Vec<_> = story.steps.iter().filter_map(|step| Some((step, of_step(step)?))).collect();
+    if with.is_empty() {
+        let last = story.iterations().map(|(_, iteration)| iteration.iteration).max().unwrap_or(Iteration(0));
+        return Err(AppError::usage(format!("run {short} has no iteration {number}; its last is {last}"))
+            .hint(format!("{UNSTUCK} show {short}")));
+    }
+    for (step, at) in with {
+        let iteration = &step.iterations[at];
+        println!("{}  {}", format::bold(step.id.as_str()), row(step, iteration));
+        println!("  started   {}", format::timestamp_with_zone(iteration.started_at));
+        if let Some(stat) = &iteration.diffstat {
+            println!("  changed   {}", progress::diffstat_text(stat));
+        }
+        for reason in iteration.reasons.iter().chain(&iteration.problems) {
+            println!("  why       {}", format::wrap(reason, format::width(), 12));
+        }
+        for failure in iteration.commands.iter().flat_map(|command| &command.failures) {
+            println!("  fails     {}", format::wrap(&failure.name, format::width(), 12));
+        }
+    }
+    println!("next:");
+    for (command, what) in [("logs", "what the agent and the check said"), ("diff", "what it changed")] {
+        println!("  {:<40} {what}", format!("{UNSTUCK} {command} {short} {number}"));
+    }
+    Ok(())
 }
 
 /// Says what a step waits for before it begins.

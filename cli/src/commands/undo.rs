@@ -20,7 +20,7 @@ use crate::{completion_values, exit, format};
 /// Arguments of `unstuck undo`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The run, and perhaps an event of it: RUN@SEQ, RUN@first, RUN@last.
+    /// The run, and perhaps an event of it: RUN@SEQ, RUN@first, RUN@last; or an iteration of the last run, such as 3.
     #[arg(default_value = "@last", add = ArgValueCompleter::new(completion_values::complete_run))]
     run: String,
     /// The iteration before which the files were so; without it the newest.
@@ -34,9 +34,12 @@ pub struct Args {
     /// Revert what changed after the run, too.
     #[arg(long)]
     all: bool,
-    /// Go ahead although another repository or branch is in the workspace now.
+    /// Go ahead without a question, also if another repository or branch is in the workspace now.
     #[arg(short, long)]
     yes: bool,
+    /// Only show what would change.
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Puts the files back.
@@ -48,11 +51,12 @@ pub fn undo(global: &GlobalArgs, args: &Args) -> Result {
         git: args.git,
         all: args.all,
         yes: args.yes,
+        dry_run: args.dry_run,
     };
     let mut preview = |preview: Preview<'_>| show(preview.planned, preview.moment, args);
     let undone = unstuck_app::undo::undo(&global.project()?, &request, &mut preview, &Terminal)?;
     let Some(undone) = undone else {
-        println!("the workspace is as it is now");
+        println!("{}", if args.dry_run { "nothing was changed" } else { "the workspace is as it is now" });
         return Ok(exit::OK);
     };
     print(&undone, args);

@@ -1,10 +1,11 @@
 //! `unstuck verdict`: called by a worker or checker, writes the decision file from the environment, so
 //! that no model has to write JSON.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use unstuck_app::env_vars;
 use unstuck_app::verdict::VerdictFile;
 
 use crate::error::{AppError, Result};
@@ -61,13 +62,21 @@ enum Decision {
     Waiting,
 }
 
+/// The answer to a verdict that the run does not ask for.
+const NOT_NEEDED: &str = "not needed here: the checks of this step decide whether it is done";
+
+/// Returns whether the run takes nothing from this file but blocked and waiting: it gave no id of a check with it.
+fn is_for_obstacles(path: &Path, check_id: Option<&str>) -> Result<bool> {
+    let of_run = std::env::var_os("UNSTUCK_DECISION_FILE").is_some_and(|of_run| Path::new(&of_run) == path);
+    let is_asked = check_id.is_some() || env_vars::text("COMPLETION_CHECK_ID")?.is_some();
+    Ok(of_run && !is_asked && std::env::var_os("UNSTUCK_RUN_ID").is_some())
+}
+
 /// Writes the decision file.
 pub fn verdict(args: &Args) -> Result {
     let Some(path) = args.file.as_ref().filter(|path| !path.as_os_str().is_empty()) else {
         if std::env::var_os("UNSTUCK_RUN_ID").is_some() {
-            println!(
-                "not needed here: this step is judged by its checks, and not by what its worker says of it"
-            );
+            println!("{NOT_NEEDED}");
             return Ok(exit::OK);
         }
         return Err(AppError::usage("no run asks for a verdict here: UNSTUCK_DECISION_FILE is not set")
@@ -75,6 +84,11 @@ pub fn verdict(args: &Args) -> Result {
                 "inside a check it is set; elsewhere name the file: unstuck verdict complete --file PATH",
             ));
     };
+    let says_done = matches!(args.decision, Decision::Complete | Decision::Incomplete);
+    if says_done && is_for_obstacles(path, args.check_id.as_deref())? {
+        println!("{NOT_NEEDED}");
+        return Ok(exit::OK);
+    }
     let is_blocked = args.decision == Decision::Blocked;
     let waits = args.decision == Decision::Waiting;
     for (option, is_given, verdict, fits) in [

@@ -1,5 +1,6 @@
 //! Summary of a stuck step at the end of a run: failures, since when, and attempts.
 
+use unstuck_core::evidence::headline;
 use unstuck_core::id::Iteration;
 use unstuck_replay::{FailureSummary, StepSummary};
 
@@ -43,15 +44,9 @@ pub fn lines(step: &StepSummary) -> Vec<String> {
     lines
 }
 
-/// Returns the words of the tool that tell most: from the last line on that speaks of an error or of an expectation.
+/// Returns what the tool says about a failure, on one line.
 fn failure_line(failure: &FailureSummary) -> Option<String> {
-    const MARKS: [&str; 5] = ["rror", "assert", "panicked", "expected", "Exception"];
-    let lines: Vec<&str> =
-        failure.message.lines().map(str::trim).filter(|line| line.contains(char::is_alphanumeric)).collect();
-    let from = lines.iter().rposition(|line| MARKS.iter().any(|mark| line.contains(mark))).unwrap_or(0);
-    let told = lines[from.min(lines.len())..].join(" ");
-    let is_new = !told.is_empty() && told != failure.name;
-    is_new.then(|| format::cut(&told, MESSAGE_MAX))
+    headline(&failure.message, &failure.name).map(|told| format::cut(&told, MESSAGE_MAX))
 }
 
 /// `#2`, `#2 to #4`.

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use unstuck_app::branches::BranchFacts;
 use unstuck_app::client_source::ClientSources;
-use unstuck_app::lints::CI_FILES;
 use unstuck_app::next;
 use unstuck_app::status::Status;
 use unstuck_app::workers;
@@ -108,17 +107,24 @@ pub fn header(
     lines.join("\n")
 }
 
+/// Says how long a check may take, where commands check; the shortest, where they differ.
+fn check_limit(workflow: &Workflow) -> Option<String> {
+    let checks = workflow.steps.iter().filter_map(|step| step.check.as_ref());
+    let by_commands = checks.filter(|check| matches!(check.by, CheckMethod::Commands(_)));
+    let limit = by_commands.map(|check| check.timeout).min()?;
+    Some(format!("{} for a check", format::duration(limit)))
+}
+
 /// Says what may change; nothing where all may.
 fn scope(policy: &ConvergencePolicy, is_typed: bool) -> Option<String> {
-    let (ci, protected): (Vec<&str>, Vec<&str>) =
-        policy.protected_paths.iter().map(String::as_str).partition(|path| CI_FILES.contains(path));
+    let (protected, keeps_ci) = policy.protected_by_name();
     let list = |paths: &[&str]| format::cut(&paths.join(", "), 120);
     let allowed: Vec<&str> = policy.allowed_paths.iter().map(String::as_str).collect();
     let allow_ci = if is_typed { " (--allow '**' lets them change)" } else { "" };
     let parts = [
         (!allowed.is_empty()).then(|| format!("only {}", list(&allowed))),
         (!protected.is_empty()).then(|| format!("not {}", list(&protected))),
-        (!ci.is_empty()).then(|| format!("not the files of CI{allow_ci}")),
+        keeps_ci.then(|| format!("not the files of CI{allow_ci}")),
         policy.max_changed_files.map(|most| format!("at most {}", format::count(most, "file"))),
         policy.max_changed_lines.map(|most| format!("at most {}", format::count(most, "line"))),
     ];
@@ -163,6 +169,7 @@ fn limits(workflow: &Workflow) -> String {
     let parts = loops
         .into_iter()
         .chain([format::duration(workflow.timeout)])
+        .chain(check_limit(workflow))
         .chain(waits)
         .chain(cap)
         .chain(stall)

@@ -7,10 +7,12 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use unstuck_app::drive::RunListener;
 use unstuck_core::event::RunStarted;
-use unstuck_core::id::{Seq, StepId};
+use unstuck_core::id::{Millis, Seq, StepId, Timestamp};
 use unstuck_core::{Event, Fact, Observation, RunState};
 use unstuck_files::safe_open;
 use unstuck_replay::RunSummary;
@@ -25,6 +27,8 @@ use crate::output_queue::StdStream;
 pub enum OutputMode {
     /// Lines, and a live view on a terminal.
     Plain,
+    /// As plain, with the lines that workers and checks print.
+    Stream,
     /// The lines of the log.
     Json,
     /// Nothing but the end.
@@ -49,15 +53,85 @@ struct Inner {
     /// The events that were known before, which are not printed.
     known: Seq,
     began: bool,
+    active: LastActive,
 }
 
+impl OutputMode {
+    /// Says whether people read it while the run works.
+    pub fn has_lines(self) -> bool {
+        matches!(self, Self::Plain | Self::Stream)
+    }
+}
+
+/// The last activity of a run, for a reader without a live view.
+#[derive(Default)]
+struct LastActive {
+    /// The steps that work, and their iterations.
+    what: String,
+    /// When they began.
+    since: Timestamp,
+    /// When a process printed something.
+    heard: Option<Timestamp>,
+    /// When a line was shown.
+    shown: Timestamp,
+}
+
+impl LastActive {
+    /// Takes a new state over.
+    fn update(&mut self, state: &RunState, now: Timestamp) {
+        let working = state.steps().filter(|(_, at)| at.phase.is_in_flight());
+        let what: Vec<String> =
+            working.map(|(step, at)| format!("{} #{}", step.id, at.iteration())).collect();
+        let what = what.join(", ");
+        if what != self.what {
+            *self = Self { what, since: now, heard: None, shown: now };
+        }
+        self.shown = now;
+    }
+
+    /// Returns a sign of life, if nothing was shown for a while.
+    fn sign(&mut self, now: Timestamp) -> Option<String> {
+        if self.what.is_empty() || now.since(self.shown) < LIFE_SIGN {
+            return None;
+        }
+        self.shown = now;
+        let took = format::duration(now.since(self.since));
+        let heard = self.heard.map(|heard| format!("last output {} ago", format::duration(now.since(heard))));
+        Some(format!("{}: {took}, {}", self.what, heard.unwrap_or_else(|| "no output yet".to_owned())))
+    }
+}
+
+/// How often a run without a live view says that it works.
+const LIFE_SIGN: Millis = Millis::from_secs(60);
+
 impl ProgressReporter {
+    /// Prints a line each minute, as long as the run works and nothing else is shown, where there is no live view.
+    pub fn give_life_signs(screen: &Arc<Self>) {
+        let has_live = screen.inner.lock().unwrap_or_else(PoisonError::into_inner).live.is_some();
+        if has_live || !screen.mode.has_lines() {
+            return;
+        }
+        let screen = Arc::downgrade(screen);
+        let sign = move || {
+            loop {
+                thread::sleep(Duration::from_secs(1));
+                let Some(screen) = screen.upgrade() else { return };
+                let mut inner = screen.inner.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(sign) = inner.active.sign(format::now()) {
+                    println!("{sign}");
+                }
+            }
+        };
+        // Without a thread there are no signs, and the run works all the same.
+        let _no_thread = thread::Builder::new().name("life-signs".to_owned()).spawn(sign);
+    }
+
     /// Shows a run whose log is at `mirror`.
     pub fn new(mode: OutputMode, mirror: Option<PathBuf>, header: String, before: RunSummary) -> Self {
-        let live = (mode == OutputMode::Plain && io::stderr().is_terminal() && !format::is_dumb())
-            .then(LiveView::new);
+        let live = (mode.has_lines() && io::stderr().is_terminal() && !format::is_dumb()).then(LiveView::new);
         let known = before.last_seq;
-        let inner = Inner { story: before, live, log: None, known, began: false };
+        let inner =
+            Inner { story: before, live, log: None, known, began: false, active: LastActive::default() };
         Self { mode, mirror, header, inner: Mutex::new(inner) }
     }
 
@@ -70,12 +144,35 @@ impl ProgressReporter {
         inner.story.clone()
     }
 
+    /// Shows a note about the run at once.
+    pub fn note(&self, note: &str) {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let print = || eprintln!("{note}");
+        match &inner.live {
+            Some(live) => live.suspend(print),
+            None => print(),
+        }
+    }
+
     /// Shows a line that the process of a step printed.
     fn tell(&self, name: &str, line: &str) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let Inner { live: Some(live), story, .. } = &mut *inner else { return };
+        let now = format::now();
+        let Inner { live, story, active, .. } = &mut *inner;
+        active.heard = Some(now);
         // There is little room for what is the same in every path.
-        live.line(name, &format::sanitize(&line.replace(&format!("{}/", story.workspace), "")));
+        let line = format::sanitize(&line.replace(&format!("{}/", story.workspace), ""));
+        if self.mode == OutputMode::Stream {
+            active.shown = now;
+            let print = || println!("{name} | {}", line.trim_end());
+            match live {
+                Some(live) => live.suspend(print),
+                None => print(),
+            }
+        }
+        if let Some(live) = live {
+            live.line(name, &line);
+        }
     }
 
     /// Prints the lines of the log that are new.
@@ -106,7 +203,8 @@ impl RunListener for ProgressReporter {
         match self.mode {
             OutputMode::Quiet => {}
             OutputMode::Json => self.print_log(&mut inner, events),
-            OutputMode::Plain => {
+            OutputMode::Plain | OutputMode::Stream => {
+                inner.active.update(state, format::now());
                 let first = (!std::mem::replace(&mut inner.began, true)).then(|| self.header.clone());
                 let rest = events.iter().filter_map(|event| line_of(event, &inner.story, state));
                 let lines: Vec<String> = first.into_iter().chain(rest).collect();
@@ -177,7 +275,7 @@ impl ChildView {
 
 impl RunListener for ChildView {
     fn on_events(&self, events: &[Event], state: &RunState) {
-        let Some(prefix) = self.prefix.as_ref().filter(|_| self.screen.mode == OutputMode::Plain) else {
+        let Some(prefix) = self.prefix.as_ref().filter(|_| self.screen.mode.has_lines()) else {
             return;
         };
         let mut story = self.story.lock().unwrap_or_else(PoisonError::into_inner);
@@ -217,4 +315,25 @@ fn below(prefix: &str, line: &str) -> String {
     let line = format!("{prefix}/{line}");
     let fits = line.lines().all(|line| format::columns(line) <= format::width());
     if fits { line } else { format::wrap(&line.replace('\n', " "), format::width(), 4) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_without_a_live_view_gives_a_sign_each_minute() {
+        let at = |seconds: u64| Timestamp(seconds * 1000);
+        let begun = |heard| LastActive { what: "work #3".to_owned(), since: at(0), heard, shown: at(0) };
+        for (heard, now, want) in [
+            (None, 59, None),
+            (None, 60, Some("work #3: 60 s, no output yet")),
+            (Some(at(680)), 720, Some("work #3: 12 min, last output 40 s ago")),
+        ] {
+            let mut active = begun(heard);
+            assert_eq!(active.sign(at(now)).as_deref(), want, "{now}");
+            assert_eq!(active.sign(at(now)), None, "{now}");
+        }
+        assert_eq!(LastActive::default().sign(at(600)), None, "nothing works");
+    }
 }

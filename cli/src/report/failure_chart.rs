@@ -100,8 +100,12 @@ impl ChartLayout {
     }
 
     fn line(&self, name: &str, cells: impl Iterator<Item = String>) -> String {
-        let line =
-            format!("  {:<1$} {2}", format::cut(name, self.name), self.name, cells.collect::<String>());
+        let line = format!(
+            "  {:<1$} {2}",
+            format::cut_middle(name, self.name),
+            self.name,
+            cells.collect::<String>()
+        );
         line.trim_end().to_owned()
     }
 }

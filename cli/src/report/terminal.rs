@@ -25,7 +25,7 @@ pub fn terminal(page: &ReportData, short: &str, width: usize) -> String {
     let title = format!("· {} in {}", story.workflow, story.workspace);
     let mut parts = vec![
         format!("run {} {}", format::bold(short), format::wrap(&title, width, short.len() + 5)),
-        format!("started {} UTC", format::timestamp(story.started_at)),
+        format!("started {}", format::timestamp_with_zone(story.started_at)),
         String::new(),
         format!("{painted} {}", format::wrap(&sentence, width, word.len() + 1)),
     ];
@@ -174,7 +174,7 @@ mod tests {
 
                   failure                                            b  1  2  3  4  5  6  7  8  9 10
                   parser::trailing_comma                             ■  ■  ■  ■  ■  ■  ■  ■  ■  ■  ■
-                  a name that is much longer than a narrow termin…   ■  ■  ■  ■  ■  ·  ·  ·  ·  ·  ·
+                  a name that is m…r, with its module and its case   ■  ■  ■  ■  ■  ·  ·  ·  ·  ·  ·
                   html escapes <script>alert(1)</script>             ·  +  ■  ■  ·  ·  ·  ·  ·  ·  ·
                   net::timeout                                       ~  ~  ~  ·  ·  ·  ·  ·  ·  ·  ·
                   lexer::unicode                                     ·  ·  +  ·  ■  ·  ·  ·  ·  ·  ·
@@ -233,8 +233,8 @@ mod tests {
 
                   failure                    b  1  2  3  4  5  6  7  8  9 10
                   parser::trailing_comma     ■  ■  ■  ■  ■  ■  ■  ■  ■  ■  ■
-                  a name that is much lon…   ■  ■  ■  ■  ■  ·  ·  ·  ·  ·  ·
-                  html escapes <script>al…   ·  +  ■  ■  ·  ·  ·  ·  ·  ·  ·
+                  a name t…le and its case   ■  ■  ■  ■  ■  ·  ·  ·  ·  ·  ·
+                  html esc…ert(1)</script>   ·  +  ■  ■  ·  ·  ·  ·  ·  ·  ·
                   net::timeout               ~  ~  ~  ·  ·  ·  ·  ·  ·  ·  ·
                   lexer::unicode             ·  ·  +  ·  ■  ·  ·  ·  ·  ·  ·
                   parser::nested_quotes      ■  ■  ·  ·  ·  ·  ·  ·  ·  ·  ·
@@ -274,7 +274,7 @@ mod tests {
                   2  00:01  ?     +2 −1 (3 files)  ?      1      not judged
 
                   failure                                           b 1
-                  a name that is much longer than a narrow termin…  ■ ■
+                  a name that is m…r, with its module and its case  ■ ■
                   net::timeout                                      ~ ~
                   parser::nested_quotes                             ■ ■
                   parser::trailing_comma                            ■ ■

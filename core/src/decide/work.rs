@@ -9,14 +9,19 @@ use crate::judge::completion_claim::{
 use crate::call_report::CallError;
 use crate::completion::Completion;
 use crate::event::{
-    DecisionSource, Exit, Purpose, RunOutcome, StepEnd, TurnKind, WaitReason, WorkerFinished,
+    DecisionFile, DecisionSource, ErrorClass, Exit, Outcome, ProcessFailure, Purpose, RunOutcome, StepEnd,
+    TurnKind, WaitReason, WorkerFinished,
 };
 use crate::evidence::Decision;
 use crate::id::{Attempt, Seq};
 use crate::outage;
 use crate::prompt;
 use crate::state::{RunPhase, RunState, StepState};
-use crate::workflow::{Check, CheckMethod, OnFailure, Step};
+use crate::text::plain::escape_controls;
+use crate::workflow::{Check, CheckMethod, OnFailure, Step, WorkerKind};
+
+/// Failures of a worker in a row that changed nothing, which end its step.
+const FAILED_IN_VAIN_MAX: u32 = 3;
 
 /// A step's work that has ended.
 #[derive(Clone, Copy)]
@@ -55,6 +60,11 @@ impl Batch {
         if let Some(why) = &event.outcome.fatal {
             return self.end_step(&step.id, StepEnd::Fatal(why.clone()), vec![cause]);
         }
+        if let Some(check) = step.check.as_ref().filter(|_| !step.claims())
+            && let Some(obstacle) = obstacle(&event.decision_file)
+        {
+            return self.verdict(step, check, obstacle, vec![cause]);
+        }
         let failure = event.failure(kind_of(step, at), step.check.is_some());
         let ended = EndedWork { step, then: at, event, cause };
         let is_claim = step.claims();
@@ -80,6 +90,18 @@ impl Batch {
             return self.on_claim_finished(before, check, &ended, failure);
         }
         match failure {
+            Some(_) if self.at(&step.id).calls.failed_in_vain >= FAILED_IN_VAIN_MAX => {
+                let message = format!(
+                    "it failed {FAILED_IN_VAIN_MAX} times in a row and changed nothing; {}",
+                    last_lines(&event.outcome)
+                );
+                let class = ErrorClass::RetryableTransient;
+                self.end_step(
+                    &step.id,
+                    StepEnd::WorkerFailed(ProcessFailure { class, message }),
+                    vec![cause],
+                );
+            }
             // The check judges the partial work. That the worker stalled or was cut off is part of the evidence.
             Some(_) if (event.outcome.is_stalled() || broke_off) && check.by != CheckMethod::Conditions => {
                 self.request_check(&step.id, event.iteration, Attempt(1));
@@ -174,10 +196,14 @@ impl Batch {
         let retries_left = step.on_failure == OnFailure::Retry && at.tries.work < step.max_retries;
         let retries = at.tries.work;
         let class = failure.class;
+        let is_command = kind_of(step, then) == WorkerKind::Command;
         if let Some(wait) = self.outage_wait(step, &failure, &event.outcome, free_at) {
             let detail = self.wait_reason(step, TurnKind::Work, then, &failure);
             self.wait(step, wait, TurnKind::Work, WaitReason::Weather(class), detail);
-        } else if retries_left && is_retryable(class) && !should_wait(step, &failure, &event.outcome) {
+        } else if retries_left
+            && (is_retryable(class) || is_command && event.outcome.plain_exit().is_some())
+            && !should_wait(step, &failure, &event.outcome)
+        {
             let wait = self.backoff(step, class, retries);
             self.wait(step, wait, TurnKind::Work, WaitReason::Retry(class), to_message(&failure));
         } else {
@@ -186,6 +212,25 @@ impl Batch {
             self.end_step(&step.id, end, vec![cause]);
         }
     }
+}
+
+/// Returns the last lines of the output of a process, errors first, for a person.
+fn last_lines(outcome: &Outcome) -> String {
+    const LINES_MAX: usize = 3;
+    let has_words = |text: &&&String| text.contains(char::is_alphanumeric);
+    let text = [&outcome.stderr_tail, &outcome.answer].iter().find(has_words).copied();
+    let lines = text.iter().flat_map(|text| text.lines()).map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<&str> = lines.collect();
+    match &lines[lines.len().saturating_sub(LINES_MAX)..] {
+        [] => "it printed nothing".to_owned(),
+        last => format!("its last lines: {}", escape_controls(&last.join(" | "))),
+    }
+}
+
+/// Returns what keeps a worker from its work, if its file says so. Whether the work is complete, its check decides.
+fn obstacle(file: &DecisionFile) -> Option<Claim> {
+    let said = resolve(file, "", "", "", None);
+    matches!(said.decision, Decision::Blocked | Decision::Waiting).then(|| Claim::from_resolution(said, None))
 }
 
 /// Returns the end of a step whose child run reached an iteration limit that a person can raise for both; `None` for

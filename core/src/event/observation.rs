@@ -250,7 +250,7 @@ pub struct WorkerFinished {
     pub attempt: Attempt,
     /// End of the process and its output.
     pub outcome: Outcome,
-    /// The decision file; only if the worker is its own check.
+    /// The decision file. If the worker is not its own check, only blocked and waiting count.
     pub decision_file: DecisionFile,
     /// Whether the workspace changed in this attempt; `None` if unknown.
     pub changed: Option<bool>,

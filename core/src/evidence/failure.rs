@@ -45,6 +45,34 @@ pub struct Failure {
     pub remaining: Option<u32>,
 }
 
+/// Returns what a message says about a failure, on one line: the lines that pytest marks with `E`; otherwise all from the last
+/// line on with an error or an expectation. Names of tests, places and lines of source are left out. `None` if nothing else is said.
+///
+/// ```
+/// use unstuck_core::evidence::headline;
+///
+/// let message = "def test_add():\n>       assert add(2, 3) == 5\nE       assert -1 == 5\n\nt.py:5: AssertionError";
+/// assert_eq!(headline(message, "t.py::test_add").as_deref(), Some("assert -1 == 5"));
+/// ```
+pub fn headline(message: &str, name: &str) -> Option<String> {
+    const HEADLINE_LINES_MAX: usize = 3;
+    const TELLS: [&str; 6] = ["rror", "assert", "xpected", "Exception", "panicked", "FAILED"];
+    let is_place = |line: &str| line.contains("panicked at ") || line.starts_with("--> ");
+    let is_source =
+        |line: &str| line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ').starts_with('|');
+    let is_name = |line: &str| !name.is_empty() && (name.ends_with(line) || line.ends_with(name));
+    let lines = message.lines().map(str::trim).filter(|line| line.contains(char::is_alphanumeric));
+    let lines: Vec<&str> =
+        lines.filter(|line| !is_place(line) && !is_name(line) && !is_source(line)).collect();
+    if let Some(marked) = lines.iter().find_map(|line| line.strip_prefix("E ")) {
+        return Some(marked.trim().to_owned());
+    }
+    let from = lines.iter().rposition(|line| TELLS.iter().any(|word| line.contains(word))).unwrap_or(0);
+    let told =
+        lines[from.min(lines.len())..].iter().take(HEADLINE_LINES_MAX).copied().collect::<Vec<_>>().join(" ");
+    (!told.is_empty()).then_some(told)
+}
+
 /// The subject of a failure that was not read from an output.
 #[derive(Clone, Copy, Debug)]
 pub enum FailureSubject<'a> {

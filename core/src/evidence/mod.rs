@@ -21,8 +21,8 @@ pub use bytes::{Bytes, decode_hex};
 pub use command_result::{CommandResult, TIMEOUT, has_failure, test_name, timeout};
 pub use decision::{CheckIdMatch, Decision, DecisionFile, DecisionSource, Refusal};
 pub use failure::{
-    Confidence, FAILURES_MAX, Failure, FailureSource, FailureSubject, Location, UNPARSED, is_file_name,
-    is_test_file, shorten,
+    Confidence, FAILURES_MAX, Failure, FailureSource, FailureSubject, Location, UNPARSED, headline,
+    is_file_name, is_test_file, shorten,
 };
 pub use failure_set::FailureSet;
 pub use fingerprint::{Fingerprint, VERSION};

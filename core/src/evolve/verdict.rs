@@ -94,7 +94,7 @@ impl StepState {
                     self.verdicts.parse_failures = 0;
                     self.verdicts.unread.clear();
                 }
-                StepEnd::WorkerFailed(_) => self.tries.work = 0,
+                StepEnd::WorkerFailed(_) => (self.tries.work, self.calls.failed_in_vain) = (0, 0),
                 StepEnd::CheckFailed(_) | StepEnd::CheckCouldNotRun(_) => self.tries.check = 0,
                 StepEnd::WaitExpired => self.tries.waiting_since = None,
                 StepEnd::AttemptsExhausted(_) => {

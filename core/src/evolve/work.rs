@@ -13,6 +13,7 @@ use crate::id::{CheckId, Iteration};
 use crate::snapshot::Snapshot;
 use crate::state::{ChildRunRecord, ClientSession, Feedback, InFlight, RunState, StepPhase, StepState};
 use crate::truncate;
+use crate::workflow::WorkerKind;
 
 impl RunState {
     pub(super) fn on_worker_started(
@@ -91,6 +92,7 @@ impl RunState {
         self.count_cost(&event.step, Some(&event.outcome));
         let tokens = self.spending.ledger.spent_in(of_child).tokens.total().saturating_sub(before);
         self.end_turn(&event.step);
+        let plain_exit = self.plain_exit(event);
         self.with_step(&event.step, |step| {
             step.calls.tokens = tokens;
             step.calls.child = child_record(step, &event.outcome, place).or(step.calls.child.take());
@@ -107,13 +109,25 @@ impl RunState {
             if !event.outcome.exit.is_stopped() {
                 step.iteration.end_work(place.seq);
                 step.calls.stalled = stall_reason(&event.outcome);
-                step.calls.broke_off = event.outcome.cut_off_reason(event.changed);
+                step.calls.broke_off = event.outcome.cut_off_reason(event.changed).or(plain_exit);
+                let is_in_vain = step.calls.broke_off.is_some() && event.changed != Some(true);
+                step.calls.failed_in_vain =
+                    if is_in_vain { step.calls.failed_in_vain.saturating_add(1) } else { 0 };
                 step.calls.conversation = conversation;
                 step.feedback.record_worker_message(&event.outcome.answer);
                 step.verdicts.record_answer(event.answer.clone(), event.wants_repeat);
             }
             Fold::Done
         })
+    }
+
+    /// Returns how a command line ended that a check judges whatever its exit code is.
+    fn plain_exit(&self, event: &WorkerFinished) -> Option<String> {
+        let (step, at) = self.step(&event.step)?;
+        let is_command = at.current_worker(step).is_some_and(|worker| worker.kind == WorkerKind::Command);
+        let failure =
+            event.outcome.plain_exit().filter(|_| is_command && step.check.is_some() && !step.claims());
+        failure?.phrase
     }
 
     pub(super) fn on_lost(&mut self, event: &AttemptLost, what: TurnKind) -> Fold {

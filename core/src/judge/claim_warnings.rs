@@ -13,7 +13,7 @@ use crate::state::{StepState, WorkspaceChange};
 use crate::workflow::{Capability, CheckMethod, Step, StepKind, Worker};
 
 /// Maximum files that a sentence names.
-const NAMED_MAX: usize = 10;
+pub(super) const NAMED_MAX: usize = 10;
 
 /// Adds the warnings to a verdict.
 pub(super) fn add(claim: &mut Claim, step: &Step, at: &StepState) {
@@ -27,8 +27,14 @@ pub(super) fn add(claim: &mut Claim, step: &Step, at: &StepState) {
         if is_unchanged(at) && rests_on_conditions(step) {
             claim.problems.push(VerdictWarning::HeldBefore);
         }
+        if let Some(warning) = changed_expectations(at) {
+            claim.problems.insert(0, warning);
+        }
         claim.problems.extend(modified_scripts(at));
-        claim.problems.extend(edited_tests(at));
+        let edited = edited_tests(at);
+        if !edited.is_empty() {
+            claim.problems.push(VerdictWarning::TestsEdited(first(&edited, NAMED_MAX, 0)));
+        }
     }
     claim.problems.extend(changed_by_checks(at).filter(|warning| is_new(claim, warning)));
 }
@@ -68,21 +74,44 @@ fn modified_scripts(at: &StepState) -> Vec<VerdictWarning> {
     said.collect()
 }
 
-/// Returns a warning about changed test files with tests that failed before the work: the change may have altered the
-/// test instead of the code.
-fn edited_tests(at: &StepState) -> Option<VerdictWarning> {
+/// Returns the changed files that have the name of a tool of the check, as the tool itself or its settings.
+pub(super) fn changed_tools(at: &StepState) -> Vec<String> {
     let changed = scope::without_check_files(&at.workspace.drift.files, &at.workspace.by_checks);
-    let failures =
-        at.evidence.baseline.iter().flat_map(|results| results.iter()).flat_map(|result| &result.failures);
-    let stand_in: BTreeSet<&str> = failures.filter_map(Failure::test_file).collect();
+    let results = at.evidence.results[0].iter().flat_map(|results| results.iter());
+    let files: BTreeSet<String> =
+        results.flat_map(|result| shell_command::named_after_tools(&result.run, &changed)).collect();
+    files.into_iter().collect()
+}
+
+/// Returns a warning about changed files that hold what a test compares with.
+fn changed_expectations(at: &StepState) -> Option<VerdictWarning> {
+    let changed = scope::without_check_files(&at.workspace.drift.files, &at.workspace.by_checks);
+    let expected = scope::expected_results();
+    let files: Vec<String> = changed.into_iter().filter(|file| expected.match_any(file)).collect();
+    (!files.is_empty()).then(|| VerdictWarning::ExpectedResults(first(&files, NAMED_MAX, 0)))
+}
+
+/// Returns the files of the tests that failed before the work began, as far as the output of the check names them.
+pub(crate) fn failing_test_files(at: &StepState) -> BTreeSet<&str> {
+    let results = at.evidence.baseline.iter().flat_map(|results| results.iter());
+    results.flat_map(|result| &result.failures).filter_map(Failure::test_file).collect()
+}
+
+/// Returns the changed files with tests that failed before the work began: the change may have altered the test instead of
+/// the code.
+pub(super) fn edited_tests(at: &StepState) -> Vec<String> {
+    let stand_in = failing_test_files(at);
+    if stand_in.is_empty() {
+        return Vec::new();
+    }
+    let changed = scope::without_check_files(&at.workspace.drift.files, &at.workspace.by_checks);
     // A command may have run in another directory.
     let is_in = |file: &str| {
         let is_end =
             |end: &str| file.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('/'));
         stand_in.iter().any(|end| is_end(end))
     };
-    let files: Vec<String> = changed.into_iter().filter(|file| is_in(file)).collect();
-    (!files.is_empty()).then(|| VerdictWarning::TestsEdited(first(&files, NAMED_MAX, 0)))
+    changed.into_iter().filter(|file| is_in(file)).collect()
 }
 
 /// Returns whether a worker that edits files is judged by conditions alone.

@@ -321,6 +321,16 @@ impl Outcome {
         (is_unclear && (worked || wrote)).then(|| words(reading))
     }
 
+    /// Returns why a command line ended with an exit code that says nothing more than that it failed. Its work is checked:
+    /// many programs end so for reasons that have nothing to do with the work, such as a search without a hit.
+    pub(crate) fn plain_exit(&self) -> Option<outage::ExitFailure> {
+        let Exit::Code(code) = self.exit else { return None };
+        // It could not run, or was killed.
+        let ran = ![126, 127, 137, 143].contains(&code);
+        let failure = self.failure(WorkerKind::Command).filter(|_| ran && self.reading.is_none())?;
+        failure.trouble.is_none().then_some(failure)
+    }
+
     /// Returns whether only the text indicates a failure: the process ended well, and its client, if any, reported no
     /// failure in a structured form. Its actions then say more than its text.
     pub fn failed_by_text_only(&self) -> bool {

@@ -7,7 +7,9 @@
 use std::collections::BTreeSet;
 
 use crate::event::Exit;
-use crate::evidence::{CommandResult, Confidence, Failure, TestName, Tests, UNPARSED, test_name, timeout};
+use crate::evidence::{
+    CommandResult, Confidence, Failure, TestName, Tests, UNPARSED, has_failure, test_name, timeout,
+};
 use crate::judge::missing_tests;
 use crate::judge::reason::{Flaky, Reason, Shortfall, VerdictWarning};
 use crate::plural::first;
@@ -60,6 +62,25 @@ pub fn findings(
         findings.problems.extend(results.iter().filter(is_empty).map(untested));
     }
     findings
+}
+
+/// Returns whether a command that fails is run again, to see whether it is flaky: only if it has failures that decide, and
+/// neither the baseline nor the last check had one of these.
+pub fn is_worth_repeating(
+    gate: Gate,
+    base: Option<&CommandResult>,
+    last: Option<&CommandResult>,
+    result: &CommandResult,
+) -> bool {
+    let had = |earlier: Option<&CommandResult>, failure: &Failure| {
+        earlier.is_some_and(|earlier| has_failure(&earlier.failures, failure))
+    };
+    if result.failures.is_empty() {
+        return [base, last].iter().flatten().all(|earlier| earlier.passed());
+    }
+    let deciding = result.failures.iter().filter(|failure| gate == Gate::Pass || !had(base, failure));
+    let known: Vec<bool> = deciding.map(|failure| had(base, failure) || had(last, failure)).collect();
+    !known.is_empty() && !known.contains(&true)
 }
 
 /// Returns, for each command of a passing check, the tests that failed before the work and that the command does not

@@ -15,7 +15,6 @@
 //! [`decide`](crate::decide).
 
 pub(crate) mod answer;
-pub mod baseline;
 mod claim_warnings;
 pub(crate) mod completion_claim;
 pub mod conditions;
@@ -27,11 +26,13 @@ pub mod reviewer;
 pub mod scope;
 pub mod verdict;
 
+pub(crate) use self::claim_warnings::failing_test_files;
 use self::completion_claim::Claim;
 use self::reason::{Reason, VerdictWarning};
-use crate::event::{Inquiry, VerdictReached};
+use crate::event::{Inquiry, Purpose, VerdictReached};
 use crate::evidence::Decision;
 use crate::id::Seq;
+use crate::plural::first;
 use crate::state::{StepState, WorkspaceChange};
 use crate::workflow::{CheckMethod, Step};
 
@@ -39,6 +40,7 @@ use crate::workflow::{CheckMethod, Step};
 pub(crate) fn judge(step: &Step, at: &StepState, claim: Claim, evidence: Vec<Seq>) -> VerdictReached {
     let mut claim = with_answer(step, at, claim);
     require_change(&mut claim, step, at);
+    require_same_check(&mut claim, step, at);
     claim_warnings::add(&mut claim, step, at);
     require_claimed_work(&mut claim, step, at);
     name_cut_off_call(&mut claim, step, at);
@@ -82,6 +84,28 @@ fn require_change(claim: &mut Claim, step: &Step, at: &StepState) {
     let is_unchanged = at.workspace.changed == WorkspaceChange::No;
     if claim.decision == Decision::Complete && step.require_change && is_unchanged {
         claim.overrule(Reason::NoChange);
+    }
+}
+
+/// Condition 3, for what decides the check: a completion stands if the files of failing tests, and the tools of the check, are
+/// as they were, or may change.
+fn require_same_check(claim: &mut Claim, step: &Step, at: &StepState) {
+    let may_change = step.check.as_ref().is_none_or(|check| check.allow_test_edits);
+    if claim.decision != Decision::Complete || may_change {
+        return;
+    }
+    let allowed = step.convergence.as_ref().map(scope::named_as_allowed);
+    let is_allowed = |file: &String| allowed.as_ref().is_some_and(|allowed| allowed.match_any(file));
+    let goal = step.worker(Purpose::Work).map_or("", |worker| &worker.instructions);
+    let in_goal = |file: &String| file.rsplit('/').next().is_some_and(|name| goal.contains(name));
+    let mut tests = claim_warnings::edited_tests(at);
+    tests.retain(|file| !is_allowed(file));
+    let mut tools = claim_warnings::changed_tools(at);
+    tools.retain(|file| !is_allowed(file) && !in_goal(file));
+    if !tests.is_empty() {
+        claim.overrule(Reason::TestsEdited(first(&tests, claim_warnings::NAMED_MAX, 0)));
+    } else if !tools.is_empty() {
+        claim.overrule(Reason::ToolChanged(first(&tools, claim_warnings::NAMED_MAX, 0)));
     }
 }
 

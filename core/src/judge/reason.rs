@@ -25,6 +25,18 @@ pub enum Reason {
     /// The step requires a change.
     #[error("no_observable_change: nothing in the workspace has changed since the step began")]
     NoChange,
+    /// Tests that failed before the work began were edited; with their files.
+    #[error(
+        "tests_edited: {0} has tests that failed before the work began, and was changed: fix the code and put the file back, or \
+         allow it with --allow-test-edits or --allow (in a file: allow_test_edits or allowed_paths)"
+    )]
+    TestsEdited(String),
+    /// A tool of the check, or its settings, were changed; with the files.
+    #[error(
+        "check_tool_changed: {0} has the name of a tool that the check runs, and was changed: put it back, or allow it with \
+         --allow (in a file: allowed_paths), or name it in the goal"
+    )]
+    ToolChanged(String),
     /// A part of the claimed work was restored.
     #[error("scope: a part of the work was out of scope and was put back after the claim")]
     PutBack,
@@ -243,6 +255,11 @@ pub enum VerdictWarning {
     /// The command of a check runs files that were changed.
     #[error("check_rewritten: `{run}` goes by {files}, which was changed: see that it still checks the same")]
     CheckRewritten { run: String, files: String },
+    /// Files that tests compare with were changed.
+    #[error(
+        "expected_results: {0} holds what a test compares with, and was changed: see that the new result is right"
+    )]
+    ExpectedResults(String),
     /// Tests that failed were edited.
     #[error(
         "tests_edited: what failed before the work began is tested in {0}, and the work changed that: see that the same is \
@@ -259,6 +276,8 @@ impl Reason {
     pub fn fingerprint(&self) -> Option<String> {
         Some(match self {
             Self::PutBack => "scope:put_back".to_owned(),
+            Self::TestsEdited(_) => "tests_edited".to_owned(),
+            Self::ToolChanged(_) => "check_tool_changed".to_owned(),
             Self::ProcessFailed(who, _) => format!("verdict:{who}_failed"),
             Self::ExitAgainstFile { .. } => "verdict:conflict".to_owned(),
             Self::Timeout(_) => TIMEOUT.to_owned(),

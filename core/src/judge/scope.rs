@@ -119,6 +119,7 @@ fn named_files(workflow: &Workflow) -> BTreeSet<String> {
     for step in &workflow.steps {
         let file = step.check.as_ref().and_then(|check| check.decision_file.as_deref());
         files.extend(file.map(with_any_check_id));
+        files.extend(step.obstacle_file().map(|file| globset::escape(&file)));
         if let StepKind::Subworkflow(child) = &step.work {
             files.append(&mut named_files(&child.workflow));
         }
@@ -193,6 +194,28 @@ fn paths_outside<'a>(policy: &ConvergencePolicy, looked_at: &[&'a str]) -> Vec<&
     }
     let allowed = PathPatterns::new(texts(&policy.allowed_paths));
     looked_at.iter().copied().filter(|path| !allowed.match_any(path)).collect()
+}
+
+/// Files that hold, by convention, what a test compares with.
+const EXPECTED_RESULTS: [&str; 8] = [
+    "**/__snapshots__/**",
+    "**/snapshots/**",
+    "**/{golden,goldens}/**",
+    "**/expected/**",
+    "**/*.{snap,golden,expected}",
+    "**/*.approved.*",
+    "**/expected.*",
+    "**/expected_*",
+];
+
+/// Returns the patterns of the files that hold what a test compares with.
+pub(crate) fn expected_results() -> PathPatterns {
+    PathPatterns::new(EXPECTED_RESULTS.into_iter())
+}
+
+/// Returns the patterns of the paths that a policy allows by name; none matches nothing.
+pub(crate) fn named_as_allowed(policy: &ConvergencePolicy) -> PathPatterns {
+    PathPatterns::new(texts(&policy.allowed_paths))
 }
 
 fn texts(patterns: &[String]) -> impl Iterator<Item = &str> {

@@ -23,6 +23,8 @@ pub struct CallState {
     pub stalled: Option<String>,
     /// How the call of the worker failed in the middle of its work in this iteration.
     pub broke_off: Option<String>,
+    /// Workers in a row that failed and changed nothing, the newest included.
+    pub failed_in_vain: u32,
     /// The newest conversation of the worker.
     pub conversation: Option<ClientSession>,
     /// The newest child run that has ended.

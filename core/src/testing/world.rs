@@ -16,8 +16,8 @@ use crate::judge::scope::StepChanges;
 use crate::snapshot::Snapshot;
 use crate::state::{RunPhase, RunState, StepPhase};
 use crate::workflow::{
-    Baseline, BranchRules, Budget, Capability, Check, CheckMethod, OnFailure, OnIterationsExhausted,
-    OutagePolicy, Session, Step, StepKind, Worker, WorkerKind, Workflow,
+    BranchRules, Budget, Capability, Check, CheckMethod, OnFailure, OnIterationsExhausted, OutagePolicy,
+    Session, Step, StepKind, Worker, WorkerKind, Workflow,
 };
 
 /// Act of a process of the scripted world.
@@ -627,14 +627,8 @@ impl Step {
     /// Returns this step as a loop.
     #[must_use]
     pub fn with_check(mut self, by: CheckMethod, max_iterations: u32) -> Self {
-        self.check = Some(Check {
-            by,
-            timeout: Millis::from_secs(60),
-            decision_file: Some("verdict.json".to_owned()),
-            max_parse_failures: Workflow::DEFAULT_MAX_PARSE_FAILURES,
-            observations: 1,
-            baseline: Baseline::Off,
-        });
+        let decision_file = Some("verdict.json".to_owned());
+        self.check = Some(Check { decision_file, ..Check::new(by, Millis::from_secs(60)) });
         self.max_iterations = max_iterations;
         self
     }

@@ -23,9 +23,28 @@ pub struct Check {
     /// The rule for the baseline, a run of the same commands before the first iteration.
     #[serde(default)]
     pub baseline: Baseline,
+    /// The files of tests that failed in the baseline may change, and the tools of the check. A log from before this rule has no value: they may.
+    #[serde(default = "always")]
+    pub allow_test_edits: bool,
 }
 
 impl Check {
+    /// Default number of checks in a row that may end without a readable verdict.
+    pub const DEFAULT_MAX_PARSE_FAILURES: u32 = 3;
+
+    /// Returns a check that runs once, without a baseline and a decision file.
+    pub fn new(by: CheckMethod, timeout: Millis) -> Self {
+        Self {
+            by,
+            timeout,
+            decision_file: None,
+            max_parse_failures: Check::DEFAULT_MAX_PARSE_FAILURES,
+            observations: 1,
+            baseline: Baseline::Off,
+            allow_test_edits: false,
+        }
+    }
+
     /// Says whether it is run before the first iteration: only what commands show can be compared with.
     pub fn has_baseline(&self) -> bool {
         matches!(self.by, CheckMethod::Commands(_)) && self.baseline != Baseline::Off
@@ -34,6 +53,10 @@ impl Check {
 
 fn once() -> u32 {
     1
+}
+
+fn always() -> bool {
+    true
 }
 
 /// The source of a verdict, and its form.

@@ -10,7 +10,7 @@ mod policy;
 pub(crate) mod worker;
 
 pub use self::check::{Baseline, Check, CheckCommand, CheckMethod, Gate};
-pub use self::policy::{ConvergencePolicy, StagePrompt};
+pub use self::policy::{CI_FILES, ConvergencePolicy, StagePrompt};
 pub use self::worker::{Capability, Session, Worker, WorkerKind};
 use crate::backoff::ChainSlot;
 use crate::completion::Completion;
@@ -72,8 +72,6 @@ impl Workflow {
     pub const DEFAULT_IDLE_TIMEOUT: Millis = Millis::from_secs(30 * 60);
     /// Time between the signals that end a process.
     pub const GRACE: Millis = Millis::from_secs(5);
-    /// Default number of checks in a row that may end without a readable verdict.
-    pub const DEFAULT_MAX_PARSE_FAILURES: u32 = 3;
 
     /// Returns the step with this name.
     pub fn step(&self, id: &StepId) -> Option<&Step> {
@@ -240,6 +238,18 @@ impl Step {
     /// Returns whether the worker itself reports when it is done.
     pub fn claims(&self) -> bool {
         self.check.as_ref().is_some_and(|check| check.by == CheckMethod::Claim)
+    }
+
+    /// Returns where the worker says that it is blocked or waits, from the workspace root. `None` if the step has no check, if
+    /// the worker is its own check, or if a script reads the decision file of the worker.
+    pub fn obstacle_file(&self) -> Option<String> {
+        let check = self.check.as_ref()?;
+        let is_taken = match &check.by {
+            CheckMethod::Claim => true,
+            CheckMethod::Exit(_) => check.decision_file.is_some(),
+            _ => false,
+        };
+        (!is_taken).then(|| format!(".unstuck/{}.json", self.id))
     }
 
     /// Returns whether another worker could do the work of this one. A script has no replacement, and a child run has

@@ -5,6 +5,29 @@ use serde::{Deserialize, Serialize};
 use super::worker::Worker;
 use crate::id::Stage;
 
+/// Where services of continuous integration look for what they are to do.
+pub const CI_FILES: [&str; 19] = [
+    "**/Jenkinsfile",
+    ".azure-pipelines",
+    ".buildkite",
+    ".circleci",
+    ".cirrus.*",
+    ".drone.*",
+    ".forgejo/workflows",
+    ".gitea/workflows",
+    ".github/actions",
+    ".github/workflows",
+    ".gitlab-ci.yml",
+    ".semaphore",
+    ".teamcity",
+    ".travis.yml",
+    ".woodpecker",
+    ".woodpecker.*",
+    "azure-pipelines.*",
+    "bitbucket-pipelines.yml",
+    "{.,}appveyor.yml",
+];
+
 /// When to change the strategy, and when to stop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConvergencePolicy {
@@ -53,6 +76,13 @@ impl ConvergencePolicy {
             || !self.protected_paths.is_empty()
             || self.max_changed_files.is_some()
             || self.max_changed_lines.is_some()
+    }
+
+    /// Returns the protected paths that are not [`CI_FILES`], and whether there are some of these.
+    pub fn protected_by_name(&self) -> (Vec<&str>, bool) {
+        let (ci, others): (Vec<&str>, Vec<&str>) =
+            self.protected_paths.iter().map(String::as_str).partition(|path| CI_FILES.contains(path));
+        (others, !ci.is_empty())
     }
 
     /// Says whether what a step changes is compared with a commit that its rules name.

@@ -97,11 +97,15 @@ fn suite(start: &TurnStart<'_>) -> io::Result<Suite> {
             let removed = files_removed(start.host, start.at, result);
             Arc::new(BaselineOutput::new(result.clone(), removed))
         });
-        let (run, reports) = (command.run.clone(), command.reports.clone());
-        suite.push(checks::SuiteCommand { run, spec, reports, before });
+        let last = start.at.evidence.results[0].as_deref().and_then(|results| results.get(at)).cloned();
+        let (run, reports, gate) = (command.run.clone(), command.reports.clone(), command.gate);
+        suite.push(checks::SuiteCommand { run, spec, reports, before, last, gate });
     }
     let limit = Duration::from_millis(start.limit().0);
-    Ok(Suite { commands: suite, observations: check.observations, limit, witness: None })
+    // Before the work, flaky failures decide nothing.
+    let is_baseline = start.due.iteration == Iteration::BASELINE;
+    let observations = if is_baseline { 1 } else { check.observations };
+    Ok(Suite { commands: suite, observations, limit, witness: None })
 }
 
 /// Returns the files of tests that could not be loaded before the work began and that were removed since. One that was moved

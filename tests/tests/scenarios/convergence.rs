@@ -55,7 +55,6 @@ fn runs_that_are_asked_to_share_the_baseline_of_the_same_files() {
     stage.git(&["config", "status.showUntrackedFiles", "no"]);
     let counted = format!("echo run >>\"$SCRATCH/checks\"; {TESTS}");
     let mut before = 0;
-    // A failing check is run twice, first on a clean checkout and then in the workspace.
     let mut check = |command: &str, more: &[&str], runs_for_baseline: usize| {
         let ended = run(&stage, MENDED, &[&["--check", command], more].concat()).with_status(0);
         let runs = stage.noted("checks").lines().count();
@@ -70,22 +69,22 @@ fn runs_that_are_asked_to_share_the_baseline_of_the_same_files() {
         stage.git(&["checkout", "-q", "."]);
     };
     let reuse = ["--reuse-baseline"];
-    check(&counted, &[], 4);
-    check(&counted, &reuse, 4);
+    check(&counted, &[], 1);
+    check(&counted, &reuse, 1);
     check(&counted, &reuse, 0);
     check(&counted, &reuse, 0);
-    check(&counted, &[], 4);
-    check(&counted, &["--reuse-baseline", "--report", "report.xml"], 4);
-    check(&counted, &["--reuse-baseline", "--secret", "WORD"], 4);
+    check(&counted, &[], 1);
+    check(&counted, &["--reuse-baseline", "--report", "report.xml"], 1);
+    check(&counted, &["--reuse-baseline", "--secret", "WORD"], 1);
     stage.write("untracked", "it may be read by the check\n");
     // There is no clean checkout that is what the workspace is.
-    check(&counted, &reuse, 2);
+    check(&counted, &reuse, 1);
     check(&counted, &reuse, 0);
     let changing = format!("{counted}; r=$?; date +%N >changed; exit $r");
-    check(&changing, &reuse, 2);
-    check(&changing, &reuse, 2);
+    check(&changing, &reuse, 1);
+    check(&changing, &reuse, 1);
     stage.unstuck(&["gc", "--older-than", "1ms", "--yes"]).with_status(0);
-    check(&counted, &reuse, 2);
+    check(&counted, &reuse, 1);
 }
 
 #[test]
@@ -213,8 +212,8 @@ fn s28_stage_2_asks_for_something_else_than_stage_1() {
     let stage = Stage::repository();
     run(&stage, "echo \"# try $n\" >>src/add.sh", &["--check", TESTS, "--allow", "src/**"]).with_status(3);
     let prompts = stage.noted("prompts");
-    let (before, after) = prompts.split_once("Stage 2: minimal fix").expect("stage 2 was asked for");
-    assert!(!before.contains("minimal fix") && after.contains("src/**"), "{prompts}");
+    let (before, after) = prompts.split_once("## Try another way").expect("stage 2 was asked for");
+    assert!(before.contains("Only these paths:\n- src/**"), "{prompts}");
     assert!(after.contains("Your last 3 attempts ended with the same failures"), "{prompts}");
     assert!(after.contains("expected 5, got -1"), "the failure itself is told: {prompts}");
 }
@@ -243,9 +242,10 @@ fn s30_run_without_usable_baseline_starts_no_worker() {
 fn s31_a_test_that_fails_each_other_time_is_flaky_and_no_failure() {
     let stage = Stage::repository();
     let check = "echo x >>\"$SCRATCH/runs\"; k=$(wc -l <\"$SCRATCH/runs\"); echo 'ok 1 - steady'
-        [ $((k % 2)) = 0 ] && echo 'ok 2 - flaky' || { echo 'not ok 2 - flaky'; exit 1; }";
+        [ $((k % 2)) = 1 ] && echo 'ok 2 - flaky' || { echo 'not ok 2 - flaky'; exit 1; }";
     let ended = run(&stage, "echo $n >src/n", &["--check", check]).with_status(0);
-    assert!(ended.out.contains("flaky  flaky"), "{ended:?}");
+    let said = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("1 flaky (flaky)"), "{said}");
     assert_eq!(stage.calls(), 1);
 }
 
@@ -306,23 +306,67 @@ fn a_check_whose_exit_code_is_covered_up_is_named_at_the_start() {
 }
 
 #[test]
-fn s64_edited_failing_test_is_reported() {
+fn s64_edited_failing_test_is_incomplete() {
     let check = "sh spec/cart.bats";
     let failing = "echo 1..1; if [ $(($(cat src/n))) = 3 ]; then echo 'ok 1 adds'; else echo 'not ok 1 adds'; \
                    echo '# (in test file spec/cart.bats, line 1)'; exit 1; fi\n";
-    for (work, is_told) in [
-        ("echo 3 >src/n", false),
-        ("sed -i 's/= 3/= 2/' spec/cart.bats", true),
-        ("echo 3 >src/n; echo '# more' >>spec/other.bats", false),
-    ] {
+    let edit = "sed -i 's/= 3/= 2/' spec/cart.bats";
+    let rows: [(&str, &[&str], i32, Option<&str>); 5] = [
+        ("echo 3 >src/n", &[], 0, None),
+        (edit, &[], 2, Some("tests_edited: spec/cart.bats has tests that failed before the work began")),
+        (edit, &["--allow-test-edits"], 0, Some("tests_edited: what failed before")),
+        (edit, &["--allow", "spec/**"], 0, Some("tests_edited: what failed before")),
+        ("echo 3 >src/n; echo '# more' >>spec/other.bats", &[], 0, None),
+    ];
+    for (work, options, status, said) in rows {
         let stage = Stage::repository();
         stage.write("spec/cart.bats", failing.replace("\\n", "\n"));
         stage.write("src/n", "2\n");
         stage.git(&["add", "-A"]);
         stage.git(&["commit", "-qm", "a test"]);
-        let ended = run(&stage, work, &["--check", check]).with_status(0);
-        let said = "tests_edited: what failed before the work began is tested in spec/cart.bats";
-        assert_eq!(ended.out.replace("\n            ", " ").contains(said), is_told, "{work}: {ended:?}");
+        let options = [&["--check", check, "--max-iterations", "1"], options].concat();
+        let ended = run(&stage, work, &options).with_status(status);
+        let out = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(out.contains("tests_edited"), said.is_some(), "{work} {options:?}: {ended:?}");
+        assert!(said.is_none_or(|said| out.contains(said)), "{work} {options:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn s64_tools_of_the_check_and_their_settings_stay_as_they_are() {
+    let tool = "#!/bin/sh\ntest -e mylint.toml || grep -q fixed src/add.sh || { echo 'src/add.sh:1: L1 bad'; exit 1; }\n";
+    let settings = "echo 'ignore = [\"L1\"]' >mylint.toml";
+    let fake = "mkdir -p tools; printf '#!/bin/sh\\nexit 0\\n' >tools/mylint; chmod +x tools/mylint";
+    let fix = "echo '# fixed' >>src/add.sh";
+    let said = "check_tool_changed: ";
+    let rows: [(&str, &str, &[&str], Option<&str>); 6] = [
+        (fix, "make the tests pass", &[], None),
+        (settings, "make the tests pass", &[], Some("mylint.toml has the name of a tool")),
+        (settings, "make the tests pass", &["--allow", "mylint.toml"], None),
+        (settings, "write a mylint.toml", &[], None),
+        (fake, "make the tests pass", &[], Some("tools/mylint has the name of a tool")),
+        (
+            "mkdir expected; echo 3 >expected/sum.txt; echo '# fixed' >>src/add.sh",
+            "make the tests pass",
+            &[],
+            None,
+        ),
+    ];
+    for (work, goal, options, why) in rows {
+        let stage = Stage::repository();
+        stage.write("../bin/mylint", tool);
+        stage.shell(&stage.workspace(), "chmod +x ../bin/mylint");
+        stage.write("../scratch/worker.sh", format!("{COUNT}\n{work}\n"));
+        let worker = format!("sh {}", stage.scratch("worker.sh").display());
+        let check = "PATH=$PWD/tools:$PATH; mylint";
+        let words = ["run", goal, "--with", &worker, "--check", check, "--max-iterations", "1"];
+        let ended =
+            stage.unstuck(&[&words[..], options].concat()).with_status(if why.is_some() { 2 } else { 0 });
+        let out = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(out.contains(said), why.is_some(), "{work} {options:?}: {out}");
+        assert!(why.is_none_or(|why| out.contains(why)), "{work}: {out}");
+        let expected = "expected_results: expected/sum.txt holds what a test compares with";
+        assert_eq!(out.contains(expected), work.contains("expected"), "{work}: {out}");
     }
 }
 
@@ -347,8 +391,16 @@ fn s24_what_comes_nearer_without_fewer_failures_is_not_stuck() {
 
 #[test]
 fn work_whose_worker_failed_is_said_to_be_unchecked() {
-    for (worker, is_told) in [("echo 1 >src/new; exit 1", true), ("exit 1", false)] {
-        let ended = run(&Stage::repository(), worker, &["--check", TESTS]).with_status(5);
+    for (script, is_told) in [("echo 1 >src/new; exit 1", true), ("exit 1", false)] {
+        let stage = Stage::repository();
+        let check = format!("completion_check: {{commands: ['{TESTS}']}}");
+        stage.workflow(
+            "",
+            &format!(
+                "worker: CUSTOM\ninstructions: {script}\ncapabilities: [EDIT]\nmax_iterations: 2\n{check}"
+            ),
+        );
+        let ended = stage.unstuck(&["run", "flow.yaml"]).with_status(5);
         assert_eq!(ended.out.contains("so what it did was not checked"), is_told, "{ended:?}");
     }
 }
@@ -855,8 +907,7 @@ fn output_of_two_commands_is_shown_to_the_worker_once() {
     let prompt = stage.noted("prompt.2");
     assert_eq!(prompt.matches("```\na.py:3:1: E501 line too long").count(), 1, "{prompt}");
     assert!(prompt.contains("Failing here, too, and shown above: "), "{prompt}");
-    let (_, fingerprints) = prompt.split_once("\nFingerprints:\n").expect("they are listed");
-    assert_eq!(fingerprints.lines().take_while(|line| line.starts_with("- f1:")).count(), 1, "{prompt}");
+    assert!(!prompt.contains("f1:"), "no fingerprint is of use to a worker: {prompt}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod clients;
 mod completion;
 mod convergence;
 mod debugging;
+mod first_night;
 mod forks;
 mod import;
 mod limits;

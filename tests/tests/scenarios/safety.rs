@@ -1241,7 +1241,10 @@ fn links_that_a_repository_planted_are_not_written_through() {
         .complains("unstuck.yaml is a link to");
     fs::remove_file(stage.workspace().join("unstuck.yaml")).unwrap();
     plant("", ".agent");
-    stage.unstuck(&["init", "x", "--with", "sh a"]).with_status(64).complains(".agent is a link");
+    stage
+        .unstuck(&["init", "x", "--with", "sh a", "--registry"])
+        .with_status(64)
+        .complains(".agent is a link");
     plant("rc", "night.html");
     let worker = "cat >/dev/null; echo done >>notes.txt";
     stage.unstuck(&["run", "x", "--with", worker, "--check", "true", "--max-iterations", "1"]).with_status(0);

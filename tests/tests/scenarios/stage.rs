@@ -230,6 +230,7 @@ impl Stage {
             .env("XDG_STATE_HOME", &self.state)
             .env("SCRATCH", self.folder.path().join("scratch"))
             .env_remove("NO_COLOR")
+            .env("TZ", "UTC")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_AUTHOR_NAME", "scenario")

@@ -832,9 +832,9 @@ fn init_names_what_tools_write_and_git_does_not_ignore() {
     let stage = Stage::repository();
     let warning = "git does not ignore target/, which";
     stage.write("Cargo.toml", "[package]\nname = \"a\"\n");
-    stage.unstuck(&["init"]).with_status(0).complains(warning);
+    stage.unstuck(&["init", "--registry"]).with_status(0).complains(warning);
     stage.write(".gitignore", "/target\n");
-    let ended = stage.unstuck(&["init", "--force"]).with_status(0);
+    let ended = stage.unstuck(&["init", "--registry", "--force"]).with_status(0);
     assert!(!ended.err.contains(warning), "{ended:#?}");
 }
 

@@ -39,7 +39,7 @@ use load::near_or_list;
 pub use parts::RegistryError;
 use parts::{ATTEMPTS, CloserSpec, EndStep, PromptStep, RegistryParts};
 pub(crate) use read::SourceLocation;
-pub use scaffold::starter;
+pub use scaffold::{starter, workflow_file};
 use unstuck_document::{Diagnostic, LoadError, LoadReport};
 
 /// A registry that was read, checked and resolved.

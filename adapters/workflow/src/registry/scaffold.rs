@@ -39,16 +39,35 @@ pub fn starter(
     (files, commands.collect())
 }
 
-fn workflow(worker: &str, is_client: bool, goal: &str) -> String {
-    let goal = goal.lines().map(|line| format!("      {line}\n")).collect::<String>();
+/// Returns a short workflow for a goal, with a command that has to succeed; `None` leaves a place for one.
+pub fn workflow_file(worker: &str, is_client: bool, goal: &str, check: Option<&str>) -> String {
+    let (worker, goal) = (worker_lines(worker, is_client), goal_lines(goal));
+    let check = serde_json::to_string(check.unwrap_or("false")).expect("a text can be written");
+    format!(
+        "name: work\nversion: \"1\"\ntimeout: 4h\nsteps:\n  work:\n    worker: {worker}\n    \
+         capabilities: [READ, EDIT, RUN_TESTS, RUN_COMMANDS]\n    instructions: |\n{goal}    max_iterations: 25\n    \
+         completion_check:\n      commands: [{check}] # each has to succeed\n      baseline: gate # no test may vanish\n    \
+         convergence: {{enabled: true, stall_threshold: 3}} # another strategy after 3 iterations without progress\n"
+    )
+}
+
+fn goal_lines(goal: &str) -> String {
+    goal.lines().map(|line| format!("      {line}\n")).collect()
+}
+
+fn worker_lines(worker: &str, is_client: bool) -> String {
     let quoted = serde_json::to_string(worker).expect("a text can be written");
-    let worker = match WorkerKind::of_client(worker) {
+    match WorkerKind::of_client(worker) {
         _ if !is_client => {
             format!("COMMAND # any command line that reads a prompt on standard input\n    command: {quoted}")
         }
         WorkerKind::Client => format!("CLIENT\n    client: {quoted}"),
         kind => kind.as_str().to_owned(),
-    };
+    }
+}
+
+fn workflow(worker: &str, is_client: bool, goal: &str) -> String {
+    let (worker, goal) = (worker_lines(worker, is_client), goal_lines(goal));
     format!(
         "name: work\nversion: \"1\"\ntimeout: 4h\nsteps_registry: {FOLDER}/steps_registry.json\nsteps:\n  work:\n    \
          worker: {worker}\n    \

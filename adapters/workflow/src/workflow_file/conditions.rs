@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use unstuck_core::completion::{AnswerFormat, AnswerSchema, Completion, LaterAnswer, OnValidatorFailure};
 use unstuck_core::id::Millis;
-use unstuck_core::workflow::{Baseline, Check, CheckMethod, StepKind, WorkerKind, Workflow};
+use unstuck_core::workflow::{Check, CheckMethod, StepKind, WorkerKind};
 use unstuck_document::{FileOffset, MapView, TreeNode, node, quote};
 
 use super::load::WorkflowLoader;
@@ -183,14 +183,7 @@ impl WorkflowLoader<'_> {
 
 /// Returns the check of a step that only its conditions decide.
 pub(super) fn check(timeout: Millis) -> Check {
-    Check {
-        by: CheckMethod::Conditions,
-        timeout,
-        decision_file: None,
-        max_parse_failures: Workflow::DEFAULT_MAX_PARSE_FAILURES,
-        observations: 1,
-        baseline: Baseline::Off,
-    }
+    Check::new(CheckMethod::Conditions, timeout)
 }
 
 /// Says whether no answer in the forms of a registry can declare that the work is complete.

@@ -28,10 +28,16 @@ pub struct QuickOptions {
     pub session: Session,
     /// Limits on changes, and the worker that looks for the cause in the end. Its `stall_threshold` is ignored.
     pub scope: ConvergencePolicy,
+    /// The files of tests that fail before the work may change.
+    pub allow_test_edits: bool,
+    /// Most time of a check; `None` for the default.
+    pub check_timeout: Option<Millis>,
 }
 
 /// Default number of runs of a failing command.
 const OBSERVATIONS: u32 = 2;
+/// Default time limit of a check, of all its commands together.
+const CHECK_TIMEOUT: Millis = Millis::from_secs(3600);
 /// Number of iterations without progress after which the strategy changes.
 const STALL_THRESHOLD: u32 = 3;
 
@@ -59,7 +65,7 @@ pub fn quick(worker: &Worker, checks: &[String], options: &QuickOptions) -> Work
         idle_timeout: Workflow::DEFAULT_IDLE_TIMEOUT,
         max_retries: 2,
         on_failure: OnFailure::Retry,
-        check: Some(check(goal, checks, Millis((timeout.0 / 4).max(1000)), options)),
+        check: Some(check(goal, checks, timeout, options)),
         max_iterations: options.max_iterations.unwrap_or(Workflow::DEFAULT_MAX_ITERATIONS).max(1),
         on_exhausted: OnIterationsExhausted::Abort,
         convergence: Some(ConvergencePolicy { stall_threshold: STALL_THRESHOLD, ..options.scope.clone() }),
@@ -101,13 +107,17 @@ fn check(goal: &str, checks: &[String], timeout: Millis, options: &QuickOptions)
         _ => CheckMethod::Commands(commands),
     };
     let claims = says;
+    // As in a file, where nothing else is said.
+    let of_agent = || Millis((timeout.0 / 4).max(1000));
+    let timeout = if claims { of_agent() } else { options.check_timeout.unwrap_or(CHECK_TIMEOUT) };
     Check {
         by,
         timeout,
         decision_file: claims.then(|| DECISION_FILE.to_owned()),
-        max_parse_failures: Workflow::DEFAULT_MAX_PARSE_FAILURES,
+        max_parse_failures: Check::DEFAULT_MAX_PARSE_FAILURES,
         observations: if claims { 1 } else { options.observations.unwrap_or(OBSERVATIONS) },
         baseline: if claims { Baseline::Off } else { options.baseline.unwrap_or(Baseline::Gate) },
+        allow_test_edits: options.allow_test_edits,
     }
 }
 

@@ -175,25 +175,17 @@ impl WorkflowLoader<'_> {
         self.feature(view, "stall", "sentinel");
         self.value_stays_in(&self.options.workspace, view, "decision_file");
         let max_parse_failures =
-            view.whole("max_parse_failures").unwrap_or(Workflow::DEFAULT_MAX_PARSE_FAILURES);
+            view.whole("max_parse_failures").unwrap_or(Check::DEFAULT_MAX_PARSE_FAILURES);
         if view.flag("self_report") == Some(true) {
             self.check_claim(view, calls);
             let decision_file = view.text("decision_file").unwrap_or(DEFAULT_DECISION_FILE);
             let decision_file = Some(decision_file.to_owned());
-            let (observations, baseline) = (1, Baseline::Off);
-            return Check {
-                by: CheckMethod::Claim,
-                timeout,
-                decision_file,
-                max_parse_failures,
-                observations,
-                baseline,
-            };
+            return Check { decision_file, max_parse_failures, ..Check::new(CheckMethod::Claim, timeout) };
         }
         if view.has("commands") {
             return self.check_commands(view, timeout, max_parse_failures);
         }
-        for key in ["attempts", "baseline"] {
+        for key in ["attempts", "baseline", "allow_test_edits"] {
             if view.has(key) {
                 let help = "it is about `commands`; name some, or leave it out";
                 self.report.error(view.key_place(key), &view.path.key(key), "no effect", help);
@@ -209,13 +201,16 @@ impl WorkflowLoader<'_> {
             self.check_decision_file(&task, &worker);
             CheckMethod::Agent(worker)
         };
-        let (observations, baseline) = (1, Baseline::Off);
-        Check { by, timeout, decision_file, max_parse_failures, observations, baseline }
+        Check { decision_file, max_parse_failures, ..Check::new(by, timeout) }
     }
 
     /// Reads a check that is commands.
     fn check_commands(&mut self, view: &MapView<'_>, timeout: Millis, max_parse_failures: u32) -> Check {
-        self.check_alone(view, &["commands", "attempts", "baseline", "timeout", "stall"], "commands");
+        self.check_alone(
+            view,
+            &["commands", "attempts", "baseline", "allow_test_edits", "timeout", "stall"],
+            "commands",
+        );
         let commands = commands(view);
         let compares = commands.iter().any(|command| command.gate == Gate::NoNewFailures);
         let baseline = match view.text("baseline") {
@@ -241,6 +236,7 @@ impl WorkflowLoader<'_> {
             max_parse_failures,
             observations: view.whole("attempts").unwrap_or(1).max(1),
             baseline,
+            allow_test_edits: view.flag("allow_test_edits").unwrap_or(false),
         }
     }
 

@@ -125,13 +125,20 @@ fn command_lines(check: &Check, commands: &[CheckCommand]) -> Vec<String> {
         let reports = list("reports", &command.reports).map_or_else(String::new, |list| format!(", {list}"));
         format!("  - {{run: {}, gate: {gate}{reports}}}", quoted(&command.run))
     }));
-    lines.push(format!("attempts: {} # of what fails; what comes and goes is flaky", check.observations));
+    lines.push(format!("timeout: {} # of one check", span(check.timeout)));
+    lines.push(format!(
+        "attempts: {} # of a check with new failures only; what comes and goes is flaky",
+        check.observations
+    ));
     let baseline = match check.baseline {
         Baseline::Off => "off # not run before the first iteration",
         Baseline::Report => "report # what fails before the work begins is shown",
         Baseline::Gate => "gate # what fails before the work begins is known, and no test may vanish",
     };
     lines.push(format!("baseline: {baseline}"));
+    if check.allow_test_edits {
+        lines.push("allow_test_edits: true # of the tests that fail before the work begins".to_owned());
+    }
     lines
 }
 

@@ -8,6 +8,8 @@ use unstuck_app::probe::failures::{
     self, Confidence, Extraction, ExtractionJson, Failure, Format, RecordedOutput, read, read_optional,
 };
 
+use unstuck_core::evidence::headline;
+
 use crate::error::{self, AppError, Result};
 use crate::{exit, format};
 
@@ -130,7 +132,7 @@ fn print_table(extraction: &Extraction) -> io::Result<()> {
         let place = if failure.test.is_some() { place.as_str() } else { "" };
         let kind = failure.kind.as_str();
         writeln!(out, "  {}  {name}  {kind}  {place}", failure.fingerprint)?;
-        if let Some(line) = headline(failure) {
+        if let Some(line) = message_line(failure) {
             writeln!(out, "      {line}")?;
         }
     }
@@ -149,15 +151,10 @@ fn print_table(extraction: &Extraction) -> io::Result<()> {
     out.flush()
 }
 
-/// Returns the line of the message that says most: the first that is not the name again.
-fn headline(failure: &Failure) -> Option<String> {
+/// Returns what the tool says about a failure, on one line.
+fn message_line(failure: &Failure) -> Option<String> {
     const WIDTH: usize = 100;
-    let name = failure.test.as_deref().unwrap_or("\0");
-    // The head of a panic is the place, which is printed already.
-    let tells = |line: &&str| {
-        !line.is_empty() && !line.contains("panicked at ") && !name.ends_with(*line) && !line.ends_with(name)
-    };
-    let told = failure.message.lines().map(str::trim).find(tells)?;
+    let told = headline(&failure.message, failure.test.as_deref().unwrap_or_default())?;
     let mut line: String = told.chars().filter(|c| !c.is_control()).take(WIDTH).collect();
     if line.len() < told.len() {
         line.push('…');

@@ -22,6 +22,9 @@ pub(super) struct ScopeArgs {
     /// Maximum number of added and removed lines together.
     #[arg(long, value_name = "N")]
     max_lines: Option<u32>,
+    /// Let the files of tests that fail before the work change, and the tools of the check and their settings.
+    #[arg(long)]
+    allow_test_edits: bool,
     /// Revert changes outside of the scope after each iteration, once the loop makes no progress.
     #[arg(long)]
     revert_out_of_scope: bool,
@@ -38,6 +41,7 @@ impl ScopeArgs {
             (!self.protected_paths.is_empty(), "--protect"),
             (self.max_files.is_some(), "--max-files"),
             (self.max_lines.is_some(), "--max-lines"),
+            (self.allow_test_edits, "--allow-test-edits"),
             (self.revert_out_of_scope, "--revert-out-of-scope"),
             (self.diagnose_with.is_some(), "--diagnose-with"),
         ];
@@ -51,6 +55,7 @@ impl ScopeArgs {
             protected_paths: self.protected_paths.clone(),
             max_files: self.max_files,
             max_lines: self.max_lines,
+            allow_test_edits: self.allow_test_edits,
             revert_out_of_scope: self.revert_out_of_scope,
             diagnose_with: self.diagnose_with.clone(),
         }

@@ -1,6 +1,6 @@
 //! The report as one HTML file: no network, no script, readable by a browser and by a parser of XML.
 //!
-//! Same log, same bytes: nothing of the machine or of the moment goes in, and times are UTC.
+//! Same log and same time zone, same bytes: nothing else of the machine or of the moment goes in.
 
 mod iteration;
 mod matrix;
@@ -77,8 +77,8 @@ fn facts(page: &ReportData) -> Markup {
         dl {
             dt { "run" } dd { code { (run) } }
             dt { "workspace" } dd { code { (story.workspace) } }
-            dt { "started" } dd { (format::timestamp(story.started_at)) " UTC" }
-            dt { "last event" } dd { (format::timestamp(story.last_at)) " UTC, event " (story.last_seq) }
+            dt { "started" } dd { (format::timestamp_with_zone(story.started_at)) }
+            dt { "last event" } dd { (format::timestamp_with_zone(story.last_at)) ", event " (story.last_seq) }
         }
     }
 }
@@ -214,7 +214,7 @@ fn events(page: &ReportData) -> Markup {
                 @if more > 0 { p { (more) " more are left out: they are in the log." } }
                 div class="wide" {
                     table {
-                        thead { tr { @for head in ["event", "time (UTC)", "kind", "what"] { th scope="col" { (head) } } } }
+                        thead { tr { @for head in ["event", "time", "kind", "what"] { th scope="col" { (head) } } } }
                         tbody { @for told in &page.events { (row(told)) } }
                     }
                 }

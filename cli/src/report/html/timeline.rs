@@ -62,7 +62,7 @@ pub fn section(page: &ReportData) -> Markup {
             }
             p class="small legend" {
                 span class="key work" {} " work " span class="key check" {} " check " span class="key wait" {} " wait. "
-                "A dashed bar has no recorded end. The scale begins at " (format::timestamp(from)) " UTC."
+                "A dashed bar has no recorded end. The scale begins at " (format::timestamp_with_zone(from)) "."
             }
         }
     }
@@ -104,7 +104,7 @@ fn draw(scale: &Scale, lane: &Lane<'_>, y: f64) -> Markup {
             rect class=(class) x=(format!("{from:.1}")) y=(y + 2.0) width=(format!("{:.1}", (to - from).max(BAR_MIN))) height=(BAR) {
                 title {
                     (name) ": " (word(span.activity)) ", " (format::duration(span.to.since(span.from))) " from "
-                    (format::timestamp(span.from)) " UTC, event " (span.event)
+                    (format::timestamp_with_zone(span.from)) ", event " (span.event)
                     @if !span.ended { ", its end was not recorded" }
                 }
             }
