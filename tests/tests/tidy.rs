@@ -667,8 +667,8 @@ const BOUNDS: &[(&str, usize, usize)] = &[
     ("adapters/evidence", 3_190, 510),
     ("runner", 7_130, 820),
     ("replay", 4_590, 430),
-    ("cli", 8_390, 490),
-    ("cli/app", 10_330, 660),
+    ("cli", 8_490, 490),
+    ("cli/app", 10_630, 660),
     ("examples/redb-store", 130, 110),
 ];
 

@@ -62,6 +62,29 @@ impl ProjectRuns {
         found.iter().take(MOST).map(listed).collect()
     }
 
+    /// Returns the runs of all projects of this user, each with the last workspace, the latest first.
+    ///
+    /// # Errors
+    ///
+    /// Runs are kept in another store than the state directory, or that cannot be read.
+    pub fn all_projects(place: &ProjectLocation, person: &Arc<dyn Person>) -> Result<Vec<(String, Self)>> {
+        if place.store.is_some() {
+            return Err(AppError::usage("--store names one store, which is not that of all projects")
+                .hint("leave --store out"));
+        }
+        let Some(runs) = Self::locate(place)? else { return Ok(Vec::new()) };
+        let Some(all) = runs.path().parent().filter(|all| all.is_dir()) else { return Ok(Vec::new()) };
+        let unreadable = |error| AppError::usage(format!("cannot read {}: {error}", all.display()));
+        let folders = std::fs::read_dir(all).map_err(unreadable)?.flatten().map(|entry| entry.path());
+        let stores = folders.map(unstuck_store_sled::at);
+        let mut found: Vec<(RunEntry, Self)> = stores
+            .filter_map(|runs| Some((runs.runs().ok()?.into_iter().next()?, runs)))
+            .map(|(last, runs)| (last, Self { runs, person: Arc::clone(person) }))
+            .collect();
+        found.sort_by_key(|(last, _)| std::cmp::Reverse(last.started_at));
+        Ok(found.into_iter().map(|(last, runs)| (last.workspace, runs)).collect())
+    }
+
     /// Opens the runs that a command is about.
     pub fn open(place: &ProjectLocation, person: Arc<dyn Person>) -> Result<Self> {
         match Self::locate(place)? {

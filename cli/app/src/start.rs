@@ -17,6 +17,7 @@ use unstuck_workspace::public_values;
 use unstuck_workspace::worktree::{self, CheckoutPart, Worktree};
 
 use crate::branches::{self, BranchCheck};
+use crate::config::{Config, Sourced};
 use crate::drive::{Drive, DriveSettings, DriveStart, Terms};
 use crate::dry_run::DryRun;
 use crate::error::{AppError, Result};
@@ -190,7 +191,7 @@ impl PreparedRun {
 
 impl RunRequest {
     fn started(&self, workspace: &Path, terms: &Terms, person: &dyn Person) -> Result<RunStarted> {
-        let mut started = match (self.source.read(workspace)?, self.for_goals) {
+        let started = match (self.source.read(workspace)?, self.for_goals) {
             (Asked::Workflow(file), Some(option)) => {
                 let what = file.display();
                 return Err(AppError::usage(format!(
@@ -203,10 +204,49 @@ impl RunRequest {
                 return Err(no_such_file(workspace, &text));
             }
             (Asked::Goal(text), _) => {
-                let goal = Goal { text, ..self.goal.clone() };
-                of_workflow(workspace, goal.workflow(workspace, person)?)
+                let mut filled = self.clone();
+                filled.fill(&Config::read(workspace)?);
+                filled.goal.text = text;
+                let started = of_workflow(workspace, filled.goal.workflow(workspace, person)?);
+                return filled.finish(started, workspace, terms, person);
             }
         };
+        self.finish(started, workspace, terms, person)
+    }
+
+    /// Fills what a request for a goal leaves open. A workflow file says itself what its steps do.
+    fn fill(&mut self, config: &Config) {
+        let goal = &mut self.goal;
+        let has_checks = !goal.checks.is_empty() || !goal.no_worse.is_empty();
+        if !has_checks && !goal.claim && goal.judge.is_none() {
+            goal.checks = Sourced::value_in(&config.checks).unwrap_or_default();
+        }
+        if goal.with.is_none() {
+            goal.with = Sourced::value_in(&config.agent);
+            goal.model = goal.model.take().or_else(|| Sourced::value_in(&config.model));
+        }
+        let scope = &mut goal.scope;
+        if scope.allowed_paths.is_empty() {
+            scope.allowed_paths = Sourced::value_in(&config.allow).unwrap_or_default();
+        }
+        scope.protected_paths.extend(Sourced::value_in(&config.protect).unwrap_or_default());
+        scope.max_files = scope.max_files.or(Sourced::value_in(&config.max_files));
+        goal.iterations = goal.iterations.or(Sourced::value_in(&config.max_iterations));
+        goal.timeout = goal.timeout.or(Sourced::value_in(&config.max_time));
+        goal.check_timeout = goal.check_timeout.or(Sourced::value_in(&config.check_timeout));
+        self.max_micro_usd = self.max_micro_usd.or(Sourced::value_in(&config.max_usd));
+        self.max_tokens = self.max_tokens.or(Sourced::value_in(&config.max_tokens));
+        self.notify = self.notify.take().or_else(|| Sourced::value_in(&config.notify));
+    }
+
+    /// Takes the options over that hold for any workflow, and makes sure that the run can begin.
+    fn finish(
+        &self,
+        mut started: RunStarted,
+        workspace: &Path,
+        terms: &Terms,
+        person: &dyn Person,
+    ) -> Result<RunStarted> {
         if let Some(timeout) = self.goal.timeout {
             started.workflow.timeout = timeout;
         }

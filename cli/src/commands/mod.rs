@@ -4,11 +4,13 @@ mod answer;
 mod check;
 mod checkout;
 mod completions;
+mod config;
 mod debug;
 mod detach;
 mod diagnose;
 mod diff;
 mod doctor;
+mod done;
 mod events;
 mod export;
 mod fork;
@@ -58,6 +60,9 @@ pub struct Args {
     /// Print the recent runs as JSON, as `runs --json` does.
     #[arg(long)]
     pub json: bool,
+    /// List the runs of all projects, as `runs --all` does.
+    #[arg(short, long)]
+    pub all: bool,
     /// The command.
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -107,6 +112,8 @@ pub enum Command {
     Stop(stop::Args),
     /// Wait for the end of a run, and exit with its status.
     Wait(wait::Args),
+    /// Leave a run out of the overview.
+    Done(done::Args),
     /// Answer a blocked run and resume it.
     Answer(answer::Args),
     /// Start a new run that shares the events of another up to one of them.
@@ -133,6 +140,8 @@ pub enum Command {
     Check(check::Args),
     /// Give a verdict from inside a worker or checker.
     Verdict(verdict::Args),
+    /// Show the defaults of `run`, and the files that they come from.
+    Config(config::Args),
     /// List workers, their logins and permissions.
     Workers(workers::Args),
     /// Run one part of a run alone.
@@ -166,9 +175,10 @@ impl Command {
 
 /// Runs the command that was asked for.
 pub fn run(args: Args) -> Result {
-    let Args { global, json, command } = args;
+    let Args { global, json, all, command } = args;
     match command {
-        None => runs::overview(&global, json),
+        None => runs::overview(&global, json, all),
+        Some(_) if all => Err(AppError::usage("--all is about the list of runs").hint("unstuck runs --all")),
         Some(_) if json => Err(AppError::usage("--json must follow the command that it is for")
             .hint("unstuck COMMAND --json    or, for the recent runs: unstuck --json")),
         Some(Command::Init(args)) => init::init(&global, &args),
@@ -185,6 +195,8 @@ pub fn run(args: Args) -> Result {
         Some(Command::Retry(args)) => retry::retry(&global, &args),
         Some(Command::Logs(args)) => logs::logs(&global, &args),
         Some(Command::Stop(args)) => stop::stop(&global, &args),
+        Some(Command::Config(args)) => config::config(&global, &args),
+        Some(Command::Done(args)) => done::done(&global, &args),
         Some(Command::Wait(args)) => wait::wait(&global, &args),
         Some(Command::Answer(args)) => answer::answer(&global, args),
         Some(Command::Doctor(args)) => doctor::doctor(&global, &args),

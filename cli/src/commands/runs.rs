@@ -1,17 +1,22 @@
 //! `unstuck` and `unstuck runs`: what runs, what needs a person, and what ran.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use unstuck_app::dismissed::dismissed;
 use unstuck_app::listing::{RunList, Summary, Total};
 use unstuck_app::overview;
+use unstuck_app::person::Person;
 use unstuck_app::project::ProjectRuns;
 use unstuck_app::status::Status;
 use unstuck_core::id::{Millis, RunId, Timestamp};
+use unstuck_core::text::shell::quote_word;
 use unstuck_replay::RunSummary;
 
 use crate::args::GlobalArgs;
 use crate::error::{AppError, Result};
 use crate::invocation::UNSTUCK;
+use crate::terminal::Terminal;
 use crate::{exit, format, progress};
 
 /// Arguments of `unstuck runs`.
@@ -20,6 +25,9 @@ pub struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// List the runs of all projects.
+    #[arg(short, long, conflicts_with = "page")]
+    all: bool,
     /// Maximum number of runs.
     #[arg(short = 'n', long, alias = "number", value_name = "N", default_value_t = LISTED, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
@@ -54,8 +62,8 @@ struct Page {
 
 impl Page {
     /// Leaves only what a person wants to see first: not a run that did not end well if a newer run in the same workspace took
-    /// its place.
-    fn fold(&mut self) {
+    /// its place, and not one that the person is done with.
+    fn fold(&mut self, dismissed: &BTreeMap<RunId, Timestamp>) {
         let newest: BTreeMap<&str, Timestamp> = self
             .rows
             .iter()
@@ -68,9 +76,10 @@ impl Page {
             matches!(row.of.standing, Status::Interrupted | Status::Short)
                 && newest.get(row.of.workspace.as_str()).is_some_and(|last| *last > row.of.started_at)
         };
-        let superseded: Vec<bool> = self.rows.iter().map(is_superseded).collect();
-        let mut superseded = superseded.into_iter();
-        self.rows.retain(|_| !superseded.next().unwrap_or(false));
+        let is_done = |row: &Row| dismissed.get(&row.of.run).is_some_and(|last| *last >= row.of.last_at);
+        let left_out: Vec<bool> = self.rows.iter().map(|row| is_superseded(row) || is_done(row)).collect();
+        let mut left_out = left_out.into_iter();
+        self.rows.retain(|_| !left_out.next().unwrap_or(false));
         self.rows.truncate(OVERVIEW);
         self.rest = self.total.runs - self.rows.len();
     }
@@ -94,14 +103,41 @@ impl Row {
     }
 }
 
-/// Prints the overview: the output of `unstuck` without a command.
-pub fn overview(global: &GlobalArgs, json: bool) -> Result {
-    let mut page = page(global, LISTED, 1, format!("{UNSTUCK} runs"))?;
+/// Prints the runs of all projects, a table for each.
+fn all_projects(global: &GlobalArgs, number: u32, json: bool, folds: bool) -> Result {
+    let person: Arc<dyn Person> = Arc::new(Terminal);
+    let mut rows = Vec::new();
+    for (workspace, project) in ProjectRuns::all_projects(&global.place(), &person)? {
+        let there = format!("unstuck -C {}", quote_word(&workspace));
+        let mut page = page(&project, number, 1, format!("{there} runs"))?;
+        if folds && !json {
+            page.fold(&dismissed(project.runs()));
+        }
+        page.rows.iter_mut().for_each(|row| row.of.next = row.of.next.replacen("unstuck", &there, 1));
+        if json {
+            rows.append(&mut page.rows);
+        } else if !page.rows.is_empty() {
+            println!("{}\n{}\n", format::bold(&workspace), table(&page, format::now(), format::width()));
+        }
+    }
+    if json {
+        crate::output::print_json(&rows.iter().map(as_json).collect::<Vec<_>>());
+    }
+    Ok(exit::OK)
+}
+
+/// Prints the overview: the output of `unstuck` without a command. `all` is for all projects.
+pub fn overview(global: &GlobalArgs, json: bool, all: bool) -> Result {
+    if all {
+        return all_projects(global, LISTED, json, true);
+    }
+    let project = global.project()?;
+    let mut page = page(&project, LISTED, 1, format!("{UNSTUCK} runs"))?;
     if json {
         print_json(&page);
         return Ok(exit::OK);
     }
-    page.fold();
+    page.fold(&dismissed(project.runs()));
     if page.total.runs == 0 {
         nothing(global);
         println!(
@@ -117,11 +153,14 @@ pub fn overview(global: &GlobalArgs, json: bool) -> Result {
 /// Lists runs.
 pub fn runs(global: &GlobalArgs, args: &Args) -> Result {
     let (number, next) = (args.limit, args.page.saturating_add(1));
+    if args.all {
+        return all_projects(global, number, args.json, false);
+    }
     let more = match number {
         LISTED => format!("{UNSTUCK} runs --page {next}"),
         number => format!("{UNSTUCK} runs -n {number} --page {next}"),
     };
-    let page = page(global, number, args.page, more)?;
+    let page = page(&global.project()?, number, args.page, more)?;
     if args.json {
         print_json(&page);
     } else if page.total.runs == 0 {
@@ -150,8 +189,7 @@ fn nothing(global: &GlobalArgs) {
 }
 
 /// Returns a page of the list of all runs. `more` is the command that shows the rest.
-fn page(global: &GlobalArgs, number: u32, page: u32, more: String) -> Result<Page> {
-    let project = global.project()?;
+fn page(project: &ProjectRuns, number: u32, page: u32, more: String) -> Result<Page> {
     let number = usize::try_from(number).unwrap_or(usize::MAX);
     let begin = number.saturating_mul(usize::try_from(page).unwrap_or(usize::MAX).saturating_sub(1));
     let examine = |run: &RunId| overview::examine(project.plain(run));
@@ -377,7 +415,7 @@ mod tests {
     fn runs_whose_place_a_newer_one_took_are_folded() {
         let row = |short: &str, standing, started_at, workspace: &str| {
             let mut row = night().remove(0);
-            row.short = short.to_owned();
+            (row.short, row.of.run) = (short.to_owned(), short.into());
             (row.of.standing, row.of.started_at) = (standing, Timestamp(started_at));
             row.of.workspace = workspace.to_owned();
             row
@@ -389,12 +427,13 @@ mod tests {
             row("done", Status::Complete, 6, "/w"),
             row("stuck", Status::Short, 5, "/w"),
             row("last", Status::Interrupted, 4, "/elsewhere"),
+            row("closed", Status::Blocked, 4, "/elsewhere"),
         ];
-        let total = Total { runs: 8, ..Total::default() };
+        let total = Total { runs: 9, ..Total::default() };
         let mut page = Page { rows, total, rest: 2, more: String::new() };
-        page.fold();
+        page.fold(&BTreeMap::from([("closed".into(), Timestamp(8 * 3_600_000))]));
         let shown: Vec<&str> = page.rows.iter().map(|row| row.short.as_str()).collect();
-        assert_eq!((shown, page.rest), (vec!["runs", "asks", "done", "last"], 4));
+        assert_eq!((shown, page.rest), (vec!["runs", "asks", "done", "last"], 5));
     }
 
     #[test]

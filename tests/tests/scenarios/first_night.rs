@@ -249,3 +249,74 @@ fn s115_init_writes_fifteen_lines_that_run_at_once() {
     stage.unstuck(&["run", "unstuck.yaml"]).with_status(0);
     assert!(stage.noted("prompt").contains("add: expected 5, got -1"), "{}", stage.noted("prompt"));
 }
+
+#[test]
+fn s111_home_screen_shows_what_runs_and_what_needs_a_person() {
+    let stage = Stage::repository();
+    let go = |goal: &str, worker: &str| stage.unstuck(&["run", goal, "--trust-worker", "--with", worker]);
+    go("publish it", "unstuck verdict blocked --needs 'log in'").with_status(4);
+    let asks = stage.run();
+    let live = stage.start(&[
+        "run",
+        "the live one",
+        "--trust-worker",
+        "--with",
+        "echo call >>\"$SCRATCH/calls\"; sleep 60",
+    ]);
+    crate::stage::wait_until("it works", || stage.calls() == 1);
+    let home = stage.unstuck(&[]).with_status(0).out;
+    let at = |word: &str| home.find(word).unwrap_or_else(|| panic!("{word}: {home}"));
+    assert!(at("RUNNING") < at("BLOCKED"), "{home}");
+    let elsewhere = stage.unstuck_in(&std::env::temp_dir(), &["-a"]).with_status(0);
+    assert!(elsewhere.out.contains("the live one") && elsewhere.out.contains("unstuck -C "), "{elsewhere:?}");
+    live.signal(nix::sys::signal::Signal::SIGINT);
+    live.wait().with_status(130);
+    stage.unstuck(&["done", &asks]).with_status(0);
+    let home = stage.unstuck(&[]).with_status(0).out;
+    assert!(
+        !home.contains("BLOCKED") && home.contains("INTERRUPTED") && home.contains("and 1 more"),
+        "{home}"
+    );
+    stage.unstuck(&["runs"]).with_status(0).says("BLOCKED");
+}
+
+#[test]
+fn s112_defaults_come_from_the_repository_and_the_user() {
+    let stage = Stage::repository();
+    let config = stage.scratch("config").display().to_string();
+    let stage = stage.with_variable("XDG_CONFIG_HOME", &config);
+    stage.write(
+        "../scratch/config/unstuck/config.toml",
+        "agent = \"cat >/dev/null\"\nmax_iterations = 7\nmax_usd = 2.5\n",
+    );
+    stage.write("unstuck.toml", "checks = [\"test -e src/go\"]\nmax_iterations = 2\nallow = [\"src/**\"]\n");
+    let shown = stage.unstuck(&["config"]).with_status(0);
+    let line =
+        |key: &str| shown.out.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
+    assert!(
+        line("max_iterations").contains(" 2 ") && line("max_iterations").ends_with("unstuck.toml"),
+        "{shown:?}"
+    );
+    assert!(line("agent").ends_with("config.toml") && line("max_usd").contains("$2.50"), "{shown:?}");
+    let words = ["run", "make it so", "--accept-unknown-cost"];
+    let ended = stage.unstuck(&words).with_status(2);
+    assert!(
+        ended.out.contains("check: test -e src/go") && ended.out.contains("scope    only src/**"),
+        "{ended:?}"
+    );
+    assert_eq!(stage.verdicts().len(), 2, "{ended:?}");
+    stage.unstuck(&[&words[..], &["--check", "true", "--max-iterations", "1"]].concat()).with_status(0);
+    for (text, error) in [
+        (
+            "agent = \"sh evil.sh\"\n",
+            "agent: expected the name of a client: a repository may not name a command line",
+        ),
+        ("max_time = \"soon\"\n", "max_time: expected a time such as \"90m\""),
+        ("agnet = \"claude\"\n", "unknown field `agnet`"),
+        ("checks = \n", "unstuck.toml: "),
+    ] {
+        stage.write("unstuck.toml", text);
+        let refused = stage.unstuck(&words).with_status(64);
+        assert!(refused.err.contains(error), "{text}: {refused:?}");
+    }
+}
