@@ -11,8 +11,7 @@ use crate::event::{Purpose, RegistryText, StallCause};
 use crate::evidence::Decision;
 use crate::id::{CheckId, Stage};
 use crate::interpolate;
-use crate::judge::failing_test_files;
-use crate::judge::scope;
+use crate::judge::{NamedPaths, failing_test_files};
 use crate::plural::count;
 use crate::prompt_layout;
 use crate::snapshot::single_line;
@@ -94,8 +93,8 @@ fn scope(step: &Step, at: &StepState) -> String {
     let mut kept: Vec<String> = protected.into_iter().map(str::to_owned).collect();
     kept.extend(keeps_ci.then(|| "the configuration of CI".to_owned()));
     if step.check.as_ref().is_some_and(|check| !check.allow_test_edits) {
-        let allowed = scope::named_as_allowed(policy);
-        let tests = failing_test_files(at).into_iter().filter(|file| !allowed.match_any(file));
+        let named = NamedPaths::new(step);
+        let tests = failing_test_files(at).into_iter().filter(|file| !named.has(file));
         kept.extend(tests.map(|file| format!("{file} (fix the code, not the test)")));
     }
     if kept.is_empty() && !policy.has_rules() {

@@ -81,9 +81,12 @@ const SETTINGS_ENDINGS: [&str; 10] = ["", "cfg", "conf", "ini", "json", "neon", 
 pub(crate) fn named_after_tools(line: &str, files: &[String]) -> Vec<String> {
     let commands = commands(line);
     let tools: Vec<&str> = commands.iter().flat_map(|words| tools(words)).collect();
+    let modules: Vec<&str> = commands.iter().flat_map(|words| modules(words)).collect();
     let is_named = |file: &&String| {
         let name = file.rsplit('/').next().unwrap_or(file);
-        tools.iter().any(|tool| is_tool_or_settings(name, tool))
+        let is_module =
+            |module: &&str| **file == format!("{module}.py") || file.starts_with(&format!("{module}/"));
+        tools.iter().any(|tool| is_tool_or_settings(name, tool)) || modules.iter().any(is_module)
     };
     files.iter().filter(is_named).cloned().collect()
 }
@@ -97,6 +100,11 @@ fn tools(words: &[String]) -> impl Iterator<Item = &str> {
         .filter(|word| !word.contains('/'))
         .collect();
     tools.into_iter()
+}
+
+/// Returns the modules that `python -m` runs. A module in the current folder comes before an installed one.
+fn modules(words: &[String]) -> impl Iterator<Item = &str> {
+    words.windows(2).filter(|pair| pair[0] == "-m").map(|pair| pair[1].as_str())
 }
 
 /// Returns whether a file is named after a tool: the tool itself, or its settings. A list of dependencies (`composer.json`, `go.mod`) is
@@ -202,6 +210,9 @@ mod tests {
             ("uv run pytest", "uv.lock", false),
             ("pytest", "src/pytest_helper.py", false),
             ("pytest", "pytest.py", false),
+            ("python3 -m pytest", "pytest.py", true),
+            ("python3 -m pytest", "pytest/__main__.py", true),
+            ("python3 -m pytest", "src/pytest.py", false),
             ("test -f done", "done", false),
             ("sh t.sh", "t.sh", false),
             ("make test", "Makefile", false),

@@ -1,5 +1,5 @@
 //! Defaults of `unstuck run`: `unstuck.toml` in the repository, and `config.toml` of the user. What is typed wins over both, and the
-//! repository wins over the user.
+//! repository wins over the user, but no file raises a limit of the other.
 
 use std::fs;
 use std::io;
@@ -107,11 +107,32 @@ impl Config {
             AppError::usage(format!("{}: {key}: expected {what}", path.display()))
                 .hint("mend the file; its keys are in docs/config.md")
         };
-        if let Some(agent) = &file.agent
-            && !is_user
-            && agent.contains(|c: char| c.is_whitespace() || c == '/')
+        if !is_user && file.notify.is_some() {
+            return Err(wrong("notify", "no command in a repository: it belongs into your own file"));
+        }
+        if let Some(agent) = file.agent.as_ref().filter(|_| !is_user) {
+            let is_client = |name: &str| unstuck_workers::find(name.trim()).is_some();
+            if !agent.split(',').all(is_client) {
+                return Err(wrong(
+                    "agent",
+                    "names of built-in clients: a repository may not name a command line",
+                ));
+            }
+        }
+        let texts = [("agent", &file.agent), ("model", &file.model), ("notify", &file.notify)];
+        if let Some((key, _)) =
+            texts.iter().find(|(_, text)| text.as_ref().is_some_and(|text| text.trim().is_empty()))
         {
-            return Err(wrong("agent", "the name of a client: a repository may not name a command line"));
+            return Err(wrong(key, "a text that is not blank"));
+        }
+        let lists = [("checks", &file.checks), ("allow", &file.allow), ("protect", &file.protect)];
+        let has_blank = |list: &Option<Vec<String>>| list.iter().flatten().any(|text| text.trim().is_empty());
+        if let Some((key, _)) = lists.iter().find(|(_, list)| has_blank(list)) {
+            return Err(wrong(key, "texts that are not blank"));
+        }
+        if file.max_iterations == Some(0) || file.max_tokens == Some(0) {
+            let key = if file.max_tokens == Some(0) { "max_tokens" } else { "max_iterations" };
+            return Err(wrong(key, "a number from 1 on"));
         }
         let span = |key: &str, text: Option<String>| {
             text.map(|text| text.parse::<Millis>().map_err(|_| wrong(key, "a time such as \"90m\"")))
@@ -127,17 +148,24 @@ impl Config {
             text.and_then(|text| cost::micro_usd(&text))
                 .ok_or_else(|| wrong("max_usd", "US dollars, such as 2.50"))
         };
+        // A model belongs to its agent.
+        if self.agent.is_none() {
+            put(&mut self.model, file.model, path);
+        }
         put(&mut self.agent, file.agent, path);
-        put(&mut self.model, file.model, path);
         put(&mut self.checks, file.checks, path);
-        put(&mut self.max_usd, file.max_usd.map(usd).transpose()?, path);
-        put(&mut self.max_tokens, file.max_tokens, path);
-        put(&mut self.max_iterations, file.max_iterations, path);
-        put(&mut self.max_time, span("max_time", file.max_time)?, path);
+        // No file raises a limit of the other.
+        put_least(&mut self.max_usd, file.max_usd.map(usd).transpose()?, path);
+        put_least(&mut self.max_tokens, file.max_tokens, path);
+        put_least(&mut self.max_iterations, file.max_iterations, path);
+        put_least(&mut self.max_time, span("max_time", file.max_time)?, path);
         put(&mut self.check_timeout, span("check_timeout", file.check_timeout)?, path);
         put(&mut self.allow, file.allow, path);
-        put(&mut self.protect, file.protect, path);
-        put(&mut self.max_files, file.max_files, path);
+        match (&mut self.protect, file.protect) {
+            (Some(Sourced(known, _)), Some(more)) => known.extend(more),
+            (_, protect) => put(&mut self.protect, protect, path),
+        }
+        put_least(&mut self.max_files, file.max_files, path);
         put(&mut self.notify, file.notify, path);
         Ok(())
     }
@@ -172,6 +200,13 @@ impl Config {
 fn put<T>(place: &mut Option<Sourced<T>>, value: Option<T>, path: &Path) {
     if place.is_none() {
         *place = value.map(|value| Sourced(value, path.to_owned()));
+    }
+}
+
+/// Takes a value over that is less than the one of an earlier file.
+fn put_least<T: Copy + Ord>(place: &mut Option<Sourced<T>>, value: Option<T>, path: &Path) {
+    if let Some(value) = value.filter(|value| place.as_ref().is_none_or(|Sourced(known, _)| value < known)) {
+        *place = Some(Sourced(value, path.to_owned()));
     }
 }
 

@@ -83,6 +83,10 @@ impl DiffRequest {
         let is_run = self.from.as_deref().is_some_and(|from| Revision::parse(from).is_err());
         let (from, to) = if is_run { (self.from.as_deref(), None) } else { (None, self.from.as_deref()) };
         let (run, from) = run_revision::run_and_iteration(&self.run, from)?;
+        if let Some(third) = self.to.as_ref().filter(|_| run != self.run) {
+            return Err(AppError::usage(format!("{third} is one iteration too many"))
+                .hint("unstuck diff 2 4    or: unstuck diff RUN 2 4"));
+        }
         Ok(if run == self.run {
             self.clone()
         } else {

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use crate::error::{AppError, Result};
 use crate::file_suggestions;
+use crate::person::Person;
 
 /// Size of a goal, in bytes, at most.
 const GOAL_MAX: u64 = 1 << 20;
@@ -29,6 +30,8 @@ pub(crate) enum Asked {
     Workflow(PathBuf),
     /// A goal.
     Goal(String),
+    /// A goal that is one word on the command line. It may be a file that does not exist.
+    Word(String),
 }
 
 impl GoalSource {
@@ -37,19 +40,37 @@ impl GoalSource {
     /// # Errors
     ///
     /// The file does not exist or is no text, the goal is empty, or no editor can be started.
-    pub(crate) fn read(&self, workspace: &Path) -> Result<Asked> {
+    pub(crate) fn read(&self, workspace: &Path, person: &dyn Person) -> Result<Asked> {
         let goal = if let Some(file) = &self.file {
             read_file(&workspace.join(file), file)?
         } else if self.edit {
-            edit(&self.words.join(" "))?
+            edit(&self.words.join(" "), person)?
         } else {
             match &self.words[..] {
                 [word] => return read_word(word, workspace),
-                words => words.join(" "),
+                words => join(words, workspace)?,
             }
         };
         goal_of(goal)
     }
+}
+
+/// Joins the words of a goal that was typed without quotes.
+fn join(words: &[String], workspace: &Path) -> Result<String> {
+    let is_source = |word: &&String| {
+        *word == "-" || word.starts_with('@') || is_yaml(Path::new(word)) && workspace.join(word).exists()
+    };
+    match words.iter().find(is_source) {
+        Some(source) => {
+            Err(AppError::usage(format!("{source} stands among other words, so the goal is not clear"))
+                .hint(format!("unstuck run {source}    or put the goal in quotes")))
+        }
+        None => Ok(words.join(" ")),
+    }
+}
+
+fn is_yaml(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
 /// Reads a single argument.
@@ -61,9 +82,9 @@ fn read_word(word: &str, workspace: &Path) -> Result<Asked> {
         return goal_of(read_file(&workspace.join(file), Path::new(file))?);
     }
     let (path, file) = (workspace.join(word), PathBuf::from(word));
-    match file.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+    match is_yaml(&file) {
         true if path.exists() || is_file_name(word) => Ok(Asked::Workflow(file)),
-        _ if path.is_file() => goal_of(read_file(&path, &file)?),
+        _ if path.exists() && !path.is_dir() => goal_of(read_file(&path, &file)?),
         _ if path.is_dir() && is_file_name(word) => Err(AppError::usage(format!("{word} is a directory"))
             .hint("name a file in it, or give the goal in words")),
         _ if is_file_name(word) => {
@@ -71,7 +92,8 @@ fn read_word(word: &str, workspace: &Path) -> Result<Asked> {
                 "name a file that exists, or give the goal in words: unstuck run \"make the tests pass\"";
             Err(file_suggestions::not_found(&file, &path, "run", hint))
         }
-        _ => goal_of(word.to_owned()),
+        _ if word.trim().is_empty() || word.contains(char::is_whitespace) => goal_of(word.to_owned()),
+        _ => Ok(Asked::Word(word.to_owned())),
     }
 }
 
@@ -118,7 +140,7 @@ fn read(from: impl io::Read, named: &str) -> Result<String> {
 }
 
 /// Opens the editor of the user on `text`, and returns what was saved.
-fn edit(text: &str) -> Result<String> {
+fn edit(text: &str, person: &dyn Person) -> Result<String> {
     let editor = ["VISUAL", "EDITOR"]
         .into_iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()));
@@ -127,9 +149,10 @@ fn edit(text: &str) -> Result<String> {
         AppError::usage(format!("the editor `{editor}` {why}"))
             .hint("set EDITOR, or write a file: unstuck run -f FILE")
     };
-    let file = tempfile::Builder::new().prefix("goal-").suffix(".md").tempfile();
+    let file = tempfile::Builder::new().prefix("goal-").suffix(".md").disable_cleanup(true).tempfile();
     let file = file.map_err(|error| failed(format!("has no file to open: {error}")))?;
     std::fs::write(file.path(), text).map_err(|error| failed(format!("has no file to open: {error}")))?;
+    person.tell(&format!("the goal is kept in {}", file.path().display()));
     let ended = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(file.path()).status();
     match ended {
         Ok(status) if status.success() => read_file(file.path(), Path::new("the goal")),
@@ -141,6 +164,18 @@ fn edit(text: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Silent;
+
+    impl Person for Silent {
+        fn note(&self, _: &str) {}
+
+        fn tell(&self, _: &str) {}
+
+        fn agrees(&self, _: &str, _: &str) -> Option<bool> {
+            None
+        }
+    }
 
     #[test]
     fn a_word_is_a_workflow_a_goal_or_a_missing_file() {
@@ -157,8 +192,13 @@ mod tests {
             (&["PROMPT.md"], goal("Make it so.")),
             (&["@PROMPT.md"], goal("Make it so.")),
             (&["notes"], goal("a\nb")),
-            (&["publish"], goal("publish")),
-            (&["v1.2"], goal("v1.2")),
+            (&["publish"], Ok(Asked::Word("publish".to_owned()))),
+            (&["v1.2"], Ok(Asked::Word("v1.2".to_owned()))),
+            (
+                &["flow.yaml", "other.yaml"],
+                Err("flow.yaml stands among other words, so the goal is not clear"),
+            ),
+            (&["-", "more"], Err("- stands among other words, so the goal is not clear")),
             (&["mend src/a.rs"], goal("mend src/a.rs")),
             (&["make", "the", "tests", "pass"], goal("make the tests pass")),
             (&["PROMT.md"], Err("there is no file PROMT.md")),
@@ -172,7 +212,7 @@ mod tests {
                 words: words.iter().map(|word| (*word).to_owned()).collect(),
                 ..GoalSource::default()
             };
-            let read = source.read(folder.path()).map_err(|error| error.to_string());
+            let read = source.read(folder.path(), &Silent).map_err(|error| error.to_string());
             assert_eq!(read, want.map_err(str::to_owned), "{words:?}");
         }
     }

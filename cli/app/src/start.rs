@@ -191,7 +191,7 @@ impl PreparedRun {
 
 impl RunRequest {
     fn started(&self, workspace: &Path, terms: &Terms, person: &dyn Person) -> Result<RunStarted> {
-        let started = match (self.source.read(workspace)?, self.for_goals) {
+        let started = match (self.source.read(workspace, person)?, self.for_goals) {
             (Asked::Workflow(file), Some(option)) => {
                 let what = file.display();
                 return Err(AppError::usage(format!(
@@ -200,10 +200,8 @@ impl RunRequest {
                 .hint(format!("unstuck run {what}    or give the goal in words")));
             }
             (Asked::Workflow(file), None) => self.of_file(&file, workspace)?,
-            (Asked::Goal(text), None) if !text.contains(char::is_whitespace) => {
-                return Err(no_such_file(workspace, &text));
-            }
-            (Asked::Goal(text), _) => {
+            (Asked::Word(text), None) => return Err(no_such_file(workspace, &text)),
+            (Asked::Goal(text) | Asked::Word(text), _) => {
                 let mut filled = self.clone();
                 filled.fill(&Config::read(workspace)?);
                 filled.goal.text = text;

@@ -427,10 +427,13 @@ const REMARK: usize = 45;
 /// Returns a line for each command. A narrow terminal gets only the command. The text about a long command is on a
 /// separate line, as a comment, so that the command can be copied alone.
 pub fn commands(commands: &[(String, String)], width: usize) -> impl Iterator<Item = String> {
-    commands.iter().map(move |(command, what)| match width {
-        0..90 => format!("  {}", broken(command, width.saturating_sub(2))),
-        _ if format::columns(command) + 2 <= REMARK => format!("  {command:<REMARK$}{what}"),
-        _ => format!("  {command}\n      # {what}"),
+    commands.iter().map(move |(command, what)| {
+        let fits = format::columns(command) + 2 <= REMARK && REMARK + 2 + format::columns(what) <= width;
+        match width {
+            0..70 => format!("  {}", broken(command, width.saturating_sub(2))),
+            _ if fits => format!("  {command:<REMARK$}{what}"),
+            _ => format!("  {command}\n      # {what}"),
+        }
     })
 }
 

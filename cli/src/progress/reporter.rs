@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use unstuck_app::drive::RunListener;
 use unstuck_core::event::RunStarted;
-use unstuck_core::id::{Millis, Seq, StepId, Timestamp};
+use unstuck_core::id::{Iteration, Millis, Seq, StepId, Timestamp};
 use unstuck_core::{Event, Fact, Observation, RunState};
 use unstuck_files::safe_open;
 use unstuck_replay::RunSummary;
@@ -86,7 +86,6 @@ impl LastActive {
         if what != self.what {
             *self = Self { what, since: now, heard: None, shown: now };
         }
-        self.shown = now;
     }
 
     /// Returns a sign of life, if nothing was shown for a while.
@@ -206,8 +205,14 @@ impl RunListener for ProgressReporter {
             OutputMode::Plain | OutputMode::Stream => {
                 inner.active.update(state, format::now());
                 let first = (!std::mem::replace(&mut inner.began, true)).then(|| self.header.clone());
-                let rest = events.iter().filter_map(|event| line_of(event, &inner.story, state));
+                let begins =
+                    |event: &Event| (self.mode == OutputMode::Stream).then(|| beginning(event)).flatten();
+                let line = |event: &Event| line_of(event, &inner.story, state).or_else(|| begins(event));
+                let rest = events.iter().filter_map(line);
                 let lines: Vec<String> = first.into_iter().chain(rest).collect();
+                if !lines.is_empty() {
+                    inner.active.shown = format::now();
+                }
                 inner.show(&lines, StepId::to_string, events, state);
             }
         }
@@ -240,6 +245,22 @@ impl Inner {
                 live.files(&name(&worker.step), worker.progress.files.len());
             }
         }
+    }
+}
+
+/// Returns a line about a worker or a check that begins.
+fn beginning(event: &Event) -> Option<String> {
+    match &event.fact {
+        Fact::Observed(Observation::WorkerStarted(begun)) => {
+            Some(format!("{} #{}: the worker begins", begun.step, begun.iteration))
+        }
+        Fact::Observed(Observation::CheckStarted(begun)) if begun.iteration == Iteration::BASELINE => {
+            Some(format!("{}: the baseline begins", begun.step))
+        }
+        Fact::Observed(Observation::CheckStarted(begun)) => {
+            Some(format!("{} #{}: the check begins", begun.step, begun.iteration))
+        }
+        _ => None,
     }
 }
 

@@ -284,10 +284,12 @@ mod tests {
                 note  work: the baseline was taken in the workspace: it is in no git repository
                       (event 4)
                 next:
-                  unstuck resume a984
+                  unstuck resume a984                          go on from here
                   unstuck why a984
-                  unstuck replay a984
-                  unstuck report a984 --html FILE"#]],
+                      # the latest decision, event by event
+                  unstuck replay a984                          decide all of it again
+                  unstuck report a984 --html FILE
+                      # the same with all diffs, for a browser"#]],
         );
         check(
             &samples::bare(&events[..1]),
@@ -301,10 +303,12 @@ mod tests {
                 work  not begun, at most 25 iterations
 
                 next:
-                  unstuck resume a984
+                  unstuck resume a984                          go on from here
                   unstuck why a984
-                  unstuck replay a984
-                  unstuck report a984 --html FILE"#]],
+                      # the latest decision, event by event
+                  unstuck replay a984                          decide all of it again
+                  unstuck report a984 --html FILE
+                      # the same with all diffs, for a browser"#]],
         );
     }
 }

@@ -110,7 +110,7 @@ impl RunState {
                 step.iteration.end_work(place.seq);
                 step.calls.stalled = stall_reason(&event.outcome);
                 step.calls.broke_off = event.outcome.cut_off_reason(event.changed).or(plain_exit);
-                let is_in_vain = step.calls.broke_off.is_some() && event.changed != Some(true);
+                let is_in_vain = step.calls.broke_off.is_some() && event.changed == Some(false);
                 step.calls.failed_in_vain =
                     if is_in_vain { step.calls.failed_in_vain.saturating_add(1) } else { 0 };
                 step.calls.conversation = conversation;

@@ -32,6 +32,7 @@ use self::reason::{Reason, VerdictWarning};
 use crate::event::{Inquiry, Purpose, VerdictReached};
 use crate::evidence::Decision;
 use crate::id::Seq;
+use crate::judge::scope::PathPatterns;
 use crate::plural::first;
 use crate::state::{StepState, WorkspaceChange};
 use crate::workflow::{CheckMethod, Step};
@@ -94,18 +95,39 @@ fn require_same_check(claim: &mut Claim, step: &Step, at: &StepState) {
     if claim.decision != Decision::Complete || may_change {
         return;
     }
-    let allowed = step.convergence.as_ref().map(scope::named_as_allowed);
-    let is_allowed = |file: &String| allowed.as_ref().is_some_and(|allowed| allowed.match_any(file));
-    let goal = step.worker(Purpose::Work).map_or("", |worker| &worker.instructions);
-    let in_goal = |file: &String| file.rsplit('/').next().is_some_and(|name| goal.contains(name));
+    let named = NamedPaths::new(step);
     let mut tests = claim_warnings::edited_tests(at);
-    tests.retain(|file| !is_allowed(file));
+    tests.retain(|file| !named.has(file));
     let mut tools = claim_warnings::changed_tools(at);
-    tools.retain(|file| !is_allowed(file) && !in_goal(file));
+    tools.retain(|file| !named.has(file));
     if !tests.is_empty() {
         claim.overrule(Reason::TestsEdited(first(&tests, claim_warnings::NAMED_MAX, 0)));
     } else if !tools.is_empty() {
         claim.overrule(Reason::ToolChanged(first(&tools, claim_warnings::NAMED_MAX, 0)));
+    }
+}
+
+/// The paths that may change because the user named them: with an allowed pattern, or in the goal.
+pub(crate) struct NamedPaths<'a> {
+    allowed: Option<PathPatterns>,
+    goal: &'a str,
+}
+
+impl<'a> NamedPaths<'a> {
+    pub(crate) fn new(step: &'a Step) -> Self {
+        let goal = step.worker(Purpose::Work).map_or("", |worker| &worker.instructions);
+        Self { allowed: step.convergence.as_ref().map(scope::named_as_allowed), goal }
+    }
+
+    /// Returns whether a file is named. In the goal only a name with a dot counts: `pytest` is also a word.
+    pub(crate) fn has(&self, file: &str) -> bool {
+        let is_file = |word: &str| {
+            let word = word.trim_end_matches('.');
+            word.contains('.')
+                && (file == word || file.strip_suffix(word).is_some_and(|head| head.ends_with('/')))
+        };
+        let mut words = self.goal.split(|c: char| c.is_whitespace() || "`'\"(),:;!?".contains(c));
+        self.allowed.as_ref().is_some_and(|allowed| allowed.match_any(file)) || words.any(is_file)
     }
 }
 

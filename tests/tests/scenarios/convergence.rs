@@ -339,12 +339,13 @@ fn s64_tools_of_the_check_and_their_settings_stay_as_they_are() {
     let fake = "mkdir -p tools; printf '#!/bin/sh\\nexit 0\\n' >tools/mylint; chmod +x tools/mylint";
     let fix = "echo '# fixed' >>src/add.sh";
     let said = "check_tool_changed: ";
-    let rows: [(&str, &str, &[&str], Option<&str>); 6] = [
+    let rows: [(&str, &str, &[&str], Option<&str>); 7] = [
         (fix, "make the tests pass", &[], None),
         (settings, "make the tests pass", &[], Some("mylint.toml has the name of a tool")),
         (settings, "make the tests pass", &["--allow", "mylint.toml"], None),
         (settings, "write a mylint.toml", &[], None),
         (fake, "make the tests pass", &[], Some("tools/mylint has the name of a tool")),
+        (fake, "make mylint pass", &[], Some("tools/mylint has the name of a tool")),
         (
             "mkdir expected; echo 3 >expected/sum.txt; echo '# fixed' >>src/add.sh",
             "make the tests pass",

@@ -97,6 +97,10 @@ fn s112_goal_comes_from_a_file_or_standard_input() {
     let piped = stage.shell(&stage.workspace(), line);
     assert!(piped.status.success(), "{piped:?}");
     assert_eq!(first_line().as_deref(), Some("a long goal"));
+    let one_word =
+        "echo publish | unstuck run - --check true --baseline off --with 'cat >\"$SCRATCH/prompt\"'";
+    assert!(stage.shell(&stage.workspace(), one_word).status.success());
+    assert_eq!(first_line().as_deref(), Some("publish"));
     let edited = "EDITOR='echo from the editor >' unstuck run -e --check true --baseline off --with 'cat >\"$SCRATCH/prompt\"'";
     let edited = stage.shell(&stage.workspace(), edited);
     assert!(edited.status.success(), "{edited:?}");
@@ -219,7 +223,9 @@ fn s120_what_the_agent_says_is_shown_on_request() {
     let shown = |more: &[&str]| stage.unstuck(&[&words[..], more].concat()).with_status(0).out;
     assert!(!shown(&[]).contains("HELLO-WORKER"));
     for option in ["--stream", "-v"] {
-        assert!(shown(&[option]).contains("work | HELLO-WORKER\n"), "{option}");
+        let out = shown(&[option]);
+        assert!(out.contains("work #1: the worker begins\nwork | HELLO-WORKER\n"), "{option}: {out}");
+        assert!(out.contains("work #1: the check begins\n"), "{option}: {out}");
     }
     stage.unstuck(&["logs", "--agent"]).with_status(0).says("HELLO-WORKER\n");
 }
@@ -289,7 +295,10 @@ fn s112_defaults_come_from_the_repository_and_the_user() {
         "../scratch/config/unstuck/config.toml",
         "agent = \"cat >/dev/null\"\nmax_iterations = 7\nmax_usd = 2.5\n",
     );
-    stage.write("unstuck.toml", "checks = [\"test -e src/go\"]\nmax_iterations = 2\nallow = [\"src/**\"]\n");
+    stage.write(
+        "unstuck.toml",
+        "checks = [\"test -e src/go\"]\nmax_iterations = 2\nmax_usd = 5000\nallow = [\"src/**\"]\n",
+    );
     let shown = stage.unstuck(&["config"]).with_status(0);
     let line =
         |key: &str| shown.out.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
@@ -307,10 +316,11 @@ fn s112_defaults_come_from_the_repository_and_the_user() {
     assert_eq!(stage.verdicts().len(), 2, "{ended:?}");
     stage.unstuck(&[&words[..], &["--check", "true", "--max-iterations", "1"]].concat()).with_status(0);
     for (text, error) in [
-        (
-            "agent = \"sh evil.sh\"\n",
-            "agent: expected the name of a client: a repository may not name a command line",
-        ),
+        ("agent = \"sh evil.sh\"\n", "agent: expected names of built-in clients"),
+        ("agent = \"$(id)\"\n", "agent: expected names of built-in clients"),
+        ("notify = \"touch pwned\"\n", "notify: expected no command in a repository"),
+        ("checks = [\"\"]\n", "checks: expected texts that are not blank"),
+        ("max_iterations = 0\n", "max_iterations: expected a number from 1 on"),
         ("max_time = \"soon\"\n", "max_time: expected a time such as \"90m\""),
         ("agnet = \"claude\"\n", "unknown field `agnet`"),
         ("checks = \n", "unstuck.toml: "),

@@ -176,7 +176,7 @@ pub static CHECK: KeyContext = KeyContext { title: "completion_check", definitio
     optional("max_parse_failures", KeyType::Whole(1), "3", "So many checks in a row without a readable verdict end the step.").ours(),
     optional("commands", KeyType::Some(&KeyType::TextOr(&COMMAND)), "none", "Command lines that are run instead of a worker, one after the other, all of them; what fails is read from their output. Text is short for `{run: TEXT}`.").ours(),
     optional("attempts", KeyType::Whole(1), "1", "How often a failing entry of `commands` is run; what does not fail each time is flaky, and counts for nothing.").was("observations").ours(),
-    optional("baseline", KeyType::Word(&["off", "report", "gate"]), "`off`; `gate` with a gate `no_new_failures`", "Run `commands` before the first iteration, on a clean checkout of the commit: to show what fails, or also to let no fewer tests through.").ours(),
+    optional("baseline", KeyType::Word(&["off", "report", "gate"]), "`off`; `gate` with a gate `no_new_failures`", "Run `commands` once before the first iteration: to show what fails, or also to let no fewer tests through.").ours(),
     optional("allow_test_edits", KeyType::Flag, "`false`", "The files of tests that failed in the baseline may change, and the tools of the check and their settings. Otherwise a change to one makes the verdict INCOMPLETE, unless `allowed_paths` names the file.").ours(),
     optional("stall", KeyType::Map(&STALL), "none", "Accepted, not run yet."),
 ] };
